@@ -28,7 +28,7 @@ pub(crate) use refusal::one_line;
 use std::path::PathBuf;
 pub(crate) use tools::{
     AgentArgs, DriverCommand, DriverNewArgs, DriverServeArgs, DriverTestArgs, FaultsArgs, FaultsCommand,
-    FleetArgs, LabArgs, LabCommand, LoginArgs, WasArgs,
+    FleetArgs, ImportArgs, LabArgs, LabCommand, LoginArgs, WasArgs,
 };
 
 /// Finds out how good a transactional database is: a TPC-C-derived benchmark that checks what it measures.
@@ -85,6 +85,9 @@ pub(crate) enum Command {
     /// Compare results, or groups of them, with the first; exit 4 if a change is worse than --fail-if allows, 5 if the runs
     /// can't decide it
     Compare(CompareArgs),
+    /// Make plans of other programs' configuration files: BenchBase, HammerDB, BenchmarkSQL, go-tpc, sysbench-tpcc, py-tpcc,
+    /// Dike
+    Import(ImportArgs),
     /// List the built-in databases with their URLs and options
     Targets,
     /// Start and end a throwaway server or cluster on this machine

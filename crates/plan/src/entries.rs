@@ -1,6 +1,7 @@
 //! Entries of a plan: the values that the user wrote, in a file or as flags, each with its place.
 
 use lydite_database::secret;
+use lydite_import::{Source, tool_of};
 use lydite_report::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -189,6 +190,16 @@ pub struct Entries {
     unread: BTreeSet<String>,
 }
 
+/// Returns the error about a file that is the configuration of another program; none for other files.
+fn foreign(bytes: &[u8], path: &Path) -> Option<String> {
+    let file = path.display();
+    let tool = tool_of(&Source::from_bytes(file.to_string(), bytes).ok()?)?;
+    Some(format!(
+        "--config {file}: is a configuration of {}: make a plan of it with 'lydite import {file} -o plan.toml'",
+        tool.name
+    ))
+}
+
 /// Returns the texts of entries.
 fn texts(entries: &BTreeMap<String, Entry>) -> BTreeMap<String, String> {
     entries.iter().map(|(key, entry)| (key.clone(), entry.text.clone())).collect()
@@ -298,23 +309,43 @@ impl Entries {
         let from_stdin = path == Path::new("-");
         let file = if from_stdin { "standard input".into() } else { path.display().to_string() };
         self.file = Some(file.clone());
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         let read = if from_stdin {
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
+            std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
         } else {
             self.config = Some(path.to_owned());
-            std::fs::read_to_string(path)
+            std::fs::read(path)
         };
-        let text = match read {
-            Ok(text) => text,
+        let bytes = match read {
+            Ok(bytes) => bytes,
             Err(error) => {
                 self.errors.push(format!("--config {file}: {error}: name a plan file that can be read"));
                 return;
             }
         };
+        let Ok(text) = std::str::from_utf8(&bytes) else {
+            let problem = foreign(&bytes, path).unwrap_or_else(|| {
+                format!(
+                    "--config {file}: stream did not contain valid UTF-8: name a plan file that can be read"
+                )
+            });
+            self.errors.push(problem);
+            return;
+        };
+        if DeTable::parse(text).is_err()
+            && let Some(problem) = foreign(&bytes, path)
+        {
+            self.errors.push(problem);
+            return;
+        }
+        self.toml(&file, text, keys);
+    }
+
+    /// Adds the values of a plan file's text. `file` names it in errors.
+    pub fn toml(&mut self, file: &str, text: &str, keys: Keys<'_>) {
         let line_of = |position: usize| text.bytes().take(position).filter(|&byte| byte == b'\n').count() + 1;
-        match DeTable::parse(&text) {
-            Ok(table) => self.table(table.get_ref(), "", &file, &line_of, keys),
+        match DeTable::parse(text) {
+            Ok(table) => self.table(table.get_ref(), "", file, &line_of, keys),
             Err(error) => {
                 let line = error.span().map_or(1, |span| line_of(span.start));
                 // The parser may quote what it did not expect.

@@ -34,6 +34,7 @@ const ALLOWED: &[(&str, &str)] = &[
     ("driver-kit/scaffold.rs", "files of the SDKs' examples"),
     ("faults/kinds/disk_loss.rs", "advice to use a lab"),
     ("faults/spec.rs", "an example in advice"),
+    ("import/", "names, schemes and ports in files of other programs"),
     ("lab/", "labs start servers of these products"),
     ("lydite/commands/driver/test.rs", "the reference that drivers are compared with"),
     ("lydite/commands/run.rs", "the default target"),

@@ -288,3 +288,17 @@ pub(crate) struct AgentArgs {
     #[command(flatten)]
     pub(crate) login: LoginArgs,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Configuration files of BenchBase, HammerDB, BenchmarkSQL, go-tpc, sysbench-tpcc, py-tpcc or Dike, recognized by
+    /// their content; - is the standard input. Files that belong to one run are one plan
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write the plan into this file, which must not exist
+    #[arg(short, long, value_name = "PLAN.toml")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write plans and settings as JSON; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}

@@ -13,6 +13,7 @@ mod faults;
 mod find;
 mod findings;
 mod foreign;
+mod import;
 mod joining;
 mod lab;
 mod load;
@@ -50,6 +51,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Report(args) => report::command(&args),
         Command::Compare(args) => compare::command(&args),
         Command::Disclose(args) => disclose::command(&args),
+        Command::Import(args) => import::command(&args),
         Command::Targets => targets::command(),
         Command::Lab(args) => lab::command(args),
         Command::Faults(args) => faults::command(args),

@@ -37,6 +37,7 @@ mod golden;
 mod groups;
 mod hang;
 mod ignite;
+mod import;
 mod inherited;
 mod isolation;
 mod isolation_lost;

@@ -1,0 +1,62 @@
+//! Settings as they stand in a file.
+
+use std::fmt;
+
+/// A setting as it stands in a file. Its `Debug` leaves out the value, which may be a password.
+#[derive(Clone)]
+pub(crate) struct Given {
+    /// Name, in the words of the program.
+    pub(crate) name: String,
+    /// Value; the reason if the file only computes it.
+    pub(crate) value: Result<String, NotLiteral>,
+    /// Line in the file, from 1; 0 for a default of the program, which stands nowhere.
+    pub(crate) line: usize,
+    /// Number of the group of settings that it belongs to, from 1; 0 without groups.
+    pub(crate) group: usize,
+}
+
+/// The reason why a file does not say a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotLiteral(pub(crate) &'static str);
+
+impl Given {
+    /// A setting with a value.
+    pub(crate) fn new(name: impl Into<String>, value: impl Into<String>, line: usize) -> Self {
+        Self { name: name.into(), value: Ok(value.into()), line, group: 0 }
+    }
+
+    /// A setting whose value the file computes.
+    pub(crate) fn computed(name: impl Into<String>, reason: &'static str, line: usize) -> Self {
+        Self { name: name.into(), value: Err(NotLiteral(reason)), line, group: 0 }
+    }
+
+    /// Puts the setting into a group.
+    pub(crate) fn in_group(self, group: usize) -> Self {
+        Self { group, ..self }
+    }
+
+    /// Returns the value; empty if it is computed.
+    pub(crate) fn text(&self) -> &str {
+        self.value.as_deref().unwrap_or_default().trim()
+    }
+
+    /// True if the setting is a default of the program.
+    pub(crate) fn is_default(&self) -> bool {
+        self.line == 0
+    }
+
+    /// Returns the value of `true`, `yes`, `on`, `1` and their opposites.
+    pub(crate) fn switch(&self) -> Option<bool> {
+        match self.text().to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "1" => Some(true),
+            "false" | "no" | "off" | "0" => Some(false),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Debug for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on line {}", self.name, self.line)
+    }
+}

@@ -1,0 +1,28 @@
+//! Configuration files of other TPC-C programs, read as plans.
+//!
+//! [`read_files`] finds out from the content which program a file belongs to ([`TOOLS`]), and returns plans as TOML.
+//! Each program has a table with a row for each of its settings ([`Row`]), which says what becomes of it. A value of a
+//! file gets into a plan only through its row, and a password has none that could take it anywhere.
+
+mod decimal;
+mod draft;
+mod fate;
+mod given;
+mod import;
+mod jdbc;
+mod place;
+mod plan_text;
+mod product;
+mod setting;
+mod source;
+mod syntax;
+mod table;
+mod tools;
+
+pub use fate::{Fate, Kind};
+pub use import::{Import, ImportError, read_files, tool_of};
+pub use jdbc::{MYSQL_ROWS, POSTGRES_ROWS};
+pub use setting::Setting;
+pub use source::{Source, SourceError};
+pub use table::{Row, Tool};
+pub use tools::TOOLS;

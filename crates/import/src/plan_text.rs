@@ -1,0 +1,143 @@
+//! A plan as a TOML file that says where each value comes from, and what became of all settings.
+
+use crate::draft::{Draft, Entry};
+use crate::fate::Kind;
+use crate::setting::Setting;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// A plan to write.
+pub(crate) struct Written<'a> {
+    pub(crate) tool: &'static str,
+    pub(crate) files: &'a [String],
+    pub(crate) notes: &'a [String],
+    pub(crate) target: Option<&'a str>,
+    pub(crate) has_password: bool,
+    pub(crate) settings: &'a [Setting],
+    pub(crate) draft: &'a Draft,
+}
+
+/// The order of keys in the file. Keys of tables stand behind all others.
+const ORDER: &[&str] = &[
+    "mode",
+    "warehouses",
+    "active_warehouses",
+    "size",
+    "terminals",
+    "sessions",
+    "rate",
+    "arrival",
+    "warmup",
+    "duration",
+    "mix",
+    "tx",
+    "seed",
+    "jobs",
+];
+/// Length of a line of comment.
+const WIDTH: usize = 120;
+
+/// Returns a value as TOML writes it.
+fn toml(value: &Value) -> String {
+    match value {
+        // Texts of a plan are numbers, names and URLs: JSON's escapes are TOML's.
+        Value::String(text) => Value::String(text.clone()).to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Writes a line with a comment behind it.
+fn line(out: &mut String, key: &str, entry: &Entry) {
+    let value = format!("{key} = {}", toml(&entry.value));
+    // Writing to a string can't fail.
+    let _ = match entry.origin.as_str() {
+        "" => writeln!(out, "{value}"),
+        origin => writeln!(out, "{value:<30}  # {origin}"),
+    };
+}
+
+/// Writes a comment over as many lines as it needs.
+fn comment(out: &mut String, first: &str, text: &str) {
+    let mut begin = format!("# {first}");
+    let indent = format!("# {}", " ".repeat(first.chars().count()));
+    let mut length = begin.chars().count();
+    // A name of a file may have any letter.
+    let text = text.replace(char::is_control, "?");
+    for word in text.split(' ') {
+        let word_length = word.chars().count();
+        if length + word_length + 1 > WIDTH && length > indent.len() {
+            out.push_str(begin.trim_end());
+            out.push('\n');
+            begin.clone_from(&indent);
+            length = begin.chars().count();
+        }
+        begin += word;
+        begin.push(' ');
+        length += word_length + 1;
+    }
+    out.push_str(begin.trim_end());
+    out.push('\n');
+}
+
+/// Returns the plan of an import.
+pub(crate) fn plan(import: &Written<'_>) -> String {
+    let mut out = String::new();
+    comment(&mut out, "", &format!("Made from {} of {}", import.files.join(", "), import.tool));
+    for note in import.notes {
+        comment(&mut out, "- ", note);
+    }
+    match import.target {
+        Some(target) => {
+            let _ = writeln!(out, "\ntarget = {}", toml(&Value::from(target)));
+        }
+        None => out.push_str("\n# target = \"URL\": the files say of no database what a URL needs\n"),
+    }
+    if import.has_password {
+        comment(&mut out, "", "The password stands nowhere here: set LYDITE_PASSWORD to it.");
+    }
+    let place = |key: &str| ORDER.iter().position(|known| *known == key).unwrap_or(ORDER.len());
+    let mut keys: Vec<(&&str, &Entry)> =
+        import.draft.keys.iter().filter(|(key, _)| !key.contains('.')).collect();
+    keys.sort_by_key(|(key, _)| place(key));
+    for (key, entry) in keys {
+        line(&mut out, key, entry);
+    }
+    let mut table = "";
+    for (key, entry) in import.draft.keys.iter().filter(|(key, _)| key.contains('.')) {
+        let Some((of, key)) = key.split_once('.') else { continue };
+        if of != table {
+            let _ = writeln!(out, "\n[{of}]");
+            table = of;
+        }
+        line(&mut out, key, entry);
+    }
+    for phase in &import.draft.phases {
+        out.push_str("\n[[phase]]\n");
+        for (key, value) in phase {
+            let _ = writeln!(out, "{key} = {}", toml(value));
+        }
+    }
+    out.push('\n');
+    settings(&mut out, import);
+    out
+}
+
+/// Writes the settings by what became of them.
+fn settings(out: &mut String, import: &Written<'_>) {
+    let kinds = [Kind::NotUnderstood, Kind::NoCounterpart, Kind::Secret, Kind::Translated, Kind::Dropped];
+    for kind in kinds {
+        let of: Vec<&Setting> = import.settings.iter().filter(|setting| setting.fate.kind == kind).collect();
+        if of.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "# {}:", kind.words());
+        for setting in of {
+            let place = match (setting.line, &setting.file) {
+                (Some(line), Some(file)) if import.files.len() > 1 => format!("{file}:{line} "),
+                (Some(line), _) => format!("line {line} "),
+                (None, _) => "default ".to_owned(),
+            };
+            comment(out, "  ", &format!("{place}{}: {}", setting.name, setting.fate.text));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The table of a program: a row for each of its settings.
+
+use crate::draft::Draft;
+use crate::fate::{Fate, Kind};
+use crate::given::Given;
+use crate::source::{Source, SourceError};
+
+/// A program whose configuration is understood.
+pub struct Tool {
+    /// Its name.
+    pub name: &'static str,
+    /// What its files are recognized by.
+    pub mark: &'static str,
+    /// Differences to Lydite that no setting names, a sentence each.
+    pub differences: &'static [&'static str],
+    /// Its settings.
+    pub rows: &'static [Row],
+    /// True if the files of one run are several, which may be given together.
+    pub(crate) several: bool,
+    /// True if a file is one of the program, by its content.
+    pub(crate) recognizes: fn(&Source) -> bool,
+    /// Reads the settings of a file.
+    pub(crate) read: fn(&Source) -> Result<Vec<Given>, SourceError>,
+    /// Returns the form of a name in which it stands in the table.
+    pub(crate) normal: fn(&str) -> String,
+    /// Returns the values that the program takes for settings that are not given.
+    pub(crate) defaults: fn(&[Given]) -> Vec<(&'static str, &'static str)>,
+    /// Derives what depends on several settings.
+    pub(crate) finish: fn(&mut Draft),
+}
+
+/// A setting of a program, and what becomes of it.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// Name in the program's files.
+    pub name: &'static str,
+    /// What it becomes, or why it becomes nothing.
+    pub becomes: &'static str,
+    pub(crate) treat: Treat,
+}
+
+/// The treatment of a setting.
+#[derive(Clone, Copy)]
+pub(crate) enum Treat {
+    /// The function puts it into the plan.
+    Read(fn(&mut Draft, &Given) -> Fate),
+    /// It is of this kind, whatever its value.
+    Fixed(Kind),
+}
+
+impl Row {
+    /// A setting that becomes a part of the plan.
+    pub(crate) const fn plan(
+        name: &'static str,
+        becomes: &'static str,
+        read: fn(&mut Draft, &Given) -> Fate,
+    ) -> Self {
+        Self { name, becomes, treat: Treat::Read(read) }
+    }
+
+    /// A setting that Lydite does not need.
+    pub(crate) const fn dropped(name: &'static str, reason: &'static str) -> Self {
+        Self { name, becomes: reason, treat: Treat::Fixed(Kind::Dropped) }
+    }
+
+    /// A setting that Lydite has nothing like.
+    pub(crate) const fn none(name: &'static str, reason: &'static str) -> Self {
+        Self { name, becomes: reason, treat: Treat::Fixed(Kind::NoCounterpart) }
+    }
+
+    /// A setting that Lydite does anyway.
+    pub(crate) const fn anyway(name: &'static str, becomes: &'static str) -> Self {
+        Self { name, becomes, treat: Treat::Fixed(Kind::Translated) }
+    }
+
+    /// A password.
+    pub(crate) const fn secret(name: &'static str) -> Self {
+        Self { name, becomes: crate::fate::PASSWORD, treat: Treat::Fixed(Kind::Secret) }
+    }
+
+    /// Returns the kind of fate that the setting has as a rule.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self.treat {
+            Treat::Read(_) => Kind::Translated,
+            Treat::Fixed(kind) => kind,
+        }
+    }
+
+    /// Returns the fate of a setting of this row, and puts it into the plan.
+    pub(crate) fn apply(&self, draft: &mut Draft, given: &Given) -> Fate {
+        match (self.treat, &given.value) {
+            (Treat::Fixed(kind), _) => Fate { kind, text: self.becomes.to_owned() },
+            (Treat::Read(_), Err(reason)) => {
+                Fate::unknown(format!("{}: set {} yourself", reason.0, self.becomes))
+            }
+            (Treat::Read(read), Ok(_)) => {
+                draft.origin = given.name.clone();
+                draft.by_default = given.is_default();
+                read(draft, given)
+            }
+        }
+    }
+}

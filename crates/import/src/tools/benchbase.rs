@@ -1,0 +1,388 @@
+//! BenchBase: an XML file with the connection, the scale, and phases with their weights and rates.
+
+use super::mixes::{self, TYPES};
+use crate::decimal::{self, Milli};
+use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES, json_number};
+use crate::fate::Fate;
+use crate::given::Given;
+use crate::jdbc;
+use crate::source::{Source, SourceError};
+use crate::syntax::xml::{self, elements, line, text_of};
+use crate::table::{Row, Tool};
+use roxmltree::Node;
+use std::collections::BTreeMap;
+
+/// BenchBase.
+pub(crate) static TOOL: Tool = Tool {
+    name: "BenchBase",
+    mark: "XML with <parameters>",
+    differences: &[
+        "BenchBase measures a latency from when a terminal takes a request. Lydite measures it from when the request was due, so \
+         the wait for a terminal counts.",
+        "BenchBase forgets requests when 10,000 wait. Lydite forgets none: if a rate is more than the database can do, the \
+         backlog grows, and the result says so. For a load as fast as the database can, take `mode = \"direct\"` and no `rate`.",
+        "BenchBase's terminals keep one warehouse. Lydite's sessions use all warehouses in turn.",
+    ],
+    rows: ROWS,
+    several: false,
+    recognizes: |source| xml::has_root(&source.text, "parameters"),
+    read,
+    normal: str::to_owned,
+    defaults: |given| {
+        let has_work = given.iter().any(|given| given.name == "work/time");
+        let all = [("isolation", "TRANSACTION_SERIALIZABLE"), ("scalefactor", "1")];
+        if has_work { all.to_vec() } else { Vec::new() }
+    },
+    finish,
+};
+
+/// Names of the transactions, in Lydite's order.
+const NAMES: [&str; 5] = ["NewOrder", "Payment", "OrderStatus", "Delivery", "StockLevel"];
+/// The standard's keying and mean think times, in Lydite's order, in milliseconds.
+const WAITS_MS: [(u64, u64); 5] =
+    [(18_000, 12_000), (3_000, 12_000), (2_000, 10_000), (2_000, 5_000), (2_000, 5_000)];
+const WAITS: &str =
+    "`mode = \"rte\"` and `rte.wait_factor`, if all waits are the standard's times one factor";
+
+static ROWS: &[Row] = &[
+    Row::plan("type", "the URL's scheme", Draft::product),
+    Row::dropped("driver", "it is a class of Java; the URL's scheme chooses the protocol"),
+    Row::plan("url", "the URL, with the parameters below", jdbc::read),
+    Row::plan("username", "the URL's user", Draft::user),
+    Row::secret("password"),
+    Row::anyway("reconnectOnConnectionFailure", "lost sessions always reconnect"),
+    Row::plan("newConnectionPerTxn", "the URL's `connection=per-transaction`", |draft, given| {
+        match given.switch() {
+            Some(true) => draft.option("connection", "per-transaction"),
+            Some(false) => Fate::translated("connections are kept"),
+            None => Fate::unknown("must be true or false"),
+        }
+    }),
+    Row::plan("isolation", "the URL's `isolation`", |draft, given| {
+        match given.text().to_ascii_uppercase().trim_start_matches("TRANSACTION_") {
+            "SERIALIZABLE" => draft.isolation(Some("serializable")),
+            "REPEATABLE_READ" => draft.isolation(Some("repeatable-read")),
+            "READ_COMMITTED" => draft.isolation(Some("read-committed")),
+            "READ_UNCOMMITTED" | "NONE" => {
+                Fate::none("TPC-C's transactions do not tolerate it: the target's default holds")
+            }
+            _ => Fate::unknown("must be a level as TRANSACTION_SERIALIZABLE"),
+        }
+    }),
+    Row::dropped(
+        "batchsize",
+        "loads use the server's bulk loading; `batch` in the URL is the rows of a transaction there",
+    ),
+    Row::plan(
+        "scalefactor",
+        "`warehouses`; BenchBase cuts it to a whole number, at least 1",
+        |draft, given| match Milli::parse(given.text(), MOST_WAREHOUSES as f64) {
+            Some(factor) => draft.set("warehouses", (factor.0 / 1_000).max(1)),
+            None => Fate::unknown("must be a number of warehouses"),
+        },
+    ),
+    Row::plan("terminals", "`terminals`", |draft, given| draft.count("terminals", given, 1, MOST_TERMINALS)),
+    Row::plan("loaderThreads", "`jobs`", |draft, given| draft.count("jobs", given, 1, MOST)),
+    Row::plan("randomSeed", "`seed`", |draft, given| match given.text() {
+        "-1" => Fate::dropped("is another seed in each run; Lydite's is 1 unless set"),
+        _ => draft.count("seed", given, 0, MOST),
+    }),
+    Row::plan("retries", "`retry.attempts`", |draft, given| draft.count("retry.attempts", given, 1, MOST)),
+    Row::none(
+        "sessionsetupfile",
+        "there are no statements before a session: options of the URL set what a session needs",
+    ),
+    Row::dropped("datadir", "no file is read for TPC-C"),
+    Row::none(
+        "ddlpath",
+        "the tables are Lydite's; `schema` in the plan is a file of your own statements, in its own form",
+    ),
+    Row::none(
+        "afterload",
+        "`after_load` in the plan is such a file: name yours there if its statements fit Lydite's tables",
+    ),
+    Row::dropped("selectivity", "TPC-C has no such choice"),
+    Row::none("anonymization", "rows are never changed"),
+    Row::none("groupings", "results have each type of transaction alone"),
+    Row::plan("transactiontype/name", "the order of `mix`", |draft, given| match place_of(given.text()) {
+        Some(_) => {
+            draft.keep("name", given.group, given.text());
+            Fate::translated("the order of the shares in mix")
+        }
+        None => Fate::unknown("must be a transaction of TPC-C, as NewOrder"),
+    }),
+    Row::dropped("transactiontype/id", "the names say it"),
+    Row::plan("transactiontype/preExecutionWait", WAITS, |draft, given| {
+        draft.keep_count("before", given, (0, MOST), "a wait of emulated users")
+    }),
+    Row::plan("transactiontype/postExecutionWait", WAITS, |draft, given| {
+        draft.keep_count("after", given, (0, MOST), "a wait of emulated users")
+    }),
+    Row::plan("work/time", "`duration`, or `lasts` of a phase", |draft, given| {
+        draft.keep_count("time", given, (0, 8_640_000), "the length of the window")
+    }),
+    Row::plan("work/warmup", "`warmup`; `0s` without it", |draft, given| {
+        draft.keep_count("warmup", given, (0, 8_640_000), "warmup")
+    }),
+    Row::plan(
+        "work/rate",
+        "`mode = \"open\"` and `rate`; `direct` for unlimited",
+        |draft, given| match given.text() {
+            word @ ("unlimited" | "disabled") => {
+                draft.keep("rate", given.group, word);
+                Fate::translated(if word == "disabled" { "rate = 0" } else { "mode = \"direct\"" })
+            }
+            _ => match Draft::rate(given) {
+                Ok(rate) => {
+                    draft.keep("rate", given.group, rate.0);
+                    Fate::translated(format!("mode = \"open\", rate = {rate}"))
+                }
+                Err(fate) => fate,
+            },
+        },
+    ),
+    Row::plan("work/@arrival", "`arrival`: `poisson`, else `constant`", |draft, given| {
+        let arrival = if given.text().eq_ignore_ascii_case("poisson") { "poisson" } else { "constant" };
+        draft.keep("arrival", given.group, arrival);
+        Fate::translated(format!("arrival = \"{arrival}\""))
+    }),
+    Row::plan("work/weights", "`mix`, scaled to a sum of 100", |draft, given| {
+        let weights: Option<Vec<Milli>> =
+            given.text().split(',').map(|share| Milli::parse(share, 1e6)).collect();
+        match weights {
+            Some(_) => {
+                draft.keep("weights", given.group, given.text());
+                Fate::translated("mix")
+            }
+            None => Fate::unknown("must be numbers with commas between them"),
+        }
+    }),
+    Row::plan("work/active_terminals", "`terminals` of a phase", |draft, given| {
+        draft.keep_count("active", given, (1, MOST_TERMINALS), "terminals")
+    }),
+    Row::plan("work/serial", "nothing if false", |_, given| match given.switch() {
+        Some(false) => Fate::dropped("transactions are drawn, as without it"),
+        _ => Fate::none("transactions are drawn, not played in an order"),
+    }),
+    Row::dropped("[bench]", "it is for another benchmark than tpcc"),
+];
+
+fn place_of(name: &str) -> Option<usize> {
+    NAMES.iter().position(|known| known.eq_ignore_ascii_case(name.trim()))
+}
+
+fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
+    let document = xml::parse(source)?;
+    let mut found = Vec::new();
+    let root = document.root_element();
+    for element in elements(root) {
+        let list = |name: &str| elements(element).filter(|node| node.has_tag_name(name)).collect::<Vec<_>>();
+        match element.tag_name().name() {
+            "works" => {
+                for (at, work) in list("work").into_iter().enumerate() {
+                    let arrival =
+                        work.attribute("arrival").map(|text| Given::new("work/@arrival", text, line(work)));
+                    found.extend(arrival.map(|given| given.in_group(at + 1)));
+                    elements(work).for_each(|node| leaf(&mut found, "work/", node, at + 1));
+                }
+            }
+            "transactiontypes" => {
+                for (at, of) in list("transactiontype").into_iter().enumerate() {
+                    elements(of).for_each(|node| leaf(&mut found, "transactiontype/", node, at + 1));
+                }
+                let groupings = list("groupings");
+                found.extend(groupings.iter().map(|node| Given::new("groupings", "", line(*node))));
+            }
+            _ => leaf(&mut found, "", element, 0),
+        }
+    }
+    let named = |given: &&Given| given.name == "transactiontype/name";
+    let names: Vec<&Given> = found.iter().filter(named).collect();
+    if !names.is_empty() && names.iter().all(|given| place_of(given.text()).is_none()) {
+        return Err(SourceError::OtherWorkload("another benchmark of BenchBase than TPC-C"));
+    }
+    Ok(found)
+}
+
+fn leaf(found: &mut Vec<Given>, prefix: &str, node: Node<'_, '_>, group: usize) {
+    let other = node.attribute("bench").is_some_and(|bench| !bench.eq_ignore_ascii_case("tpcc"));
+    let name = if other { "[bench]".to_owned() } else { format!("{prefix}{}", node.tag_name().name()) };
+    found.push(Given::new(name, text_of(node), line(node)).in_group(group));
+}
+
+/// A phase.
+#[derive(Default)]
+struct Work {
+    group: usize,
+    seconds: u64,
+    /// `disabled` is a rate of zero; none for an unlimited one.
+    rate: Option<Milli>,
+    mix: Option<String>,
+    active: Option<u64>,
+}
+
+fn finish(draft: &mut Draft) {
+    let works: Vec<Work> = draft.groups("time").into_iter().map(|group| work(draft, group)).collect();
+    let Some(first) = works.first().map(|work| work.group) else { return };
+    let warmup = draft.kept_number("warmup", first).unwrap_or(0);
+    draft.derive("warmup", decimal::time(warmup * 1_000), "warmup of the first work");
+    for group in draft.groups("warmup").into_iter().filter(|group| *group != first) {
+        draft.amend("work/warmup", group, Fate::dropped("BenchBase warms up before the first work alone"));
+    }
+    let factor = wait_factor(draft);
+    let rated = works.iter().filter(|work| work.rate.is_some_and(|rate| rate.0 > 0)).count();
+    let unlimited = works.iter().filter(|work| work.rate.is_none()).count();
+    let has_rate = match factor {
+        Some(factor) => {
+            draft.derive("mode", "rte", "preExecutionWait, postExecutionWait");
+            draft.derive("rte.wait_factor", json_number(factor), "the same, of the standard's");
+            let terminals = draft.number("terminals").unwrap_or(1);
+            draft.derive("sessions", terminals, "a connection for each terminal");
+            drop_rates(draft, &works, "emulated users set the pace by their waits");
+            false
+        }
+        None if rated > 0 && unlimited > 0 => {
+            draft.derive("mode", "direct", "rate");
+            let reason = "works with and without a rate need two plans: make one with `mode = \"open\"` of those with a rate";
+            drop_rates(draft, &works, reason);
+            draft.note(reason);
+            false
+        }
+        None if rated > 0 => {
+            draft.derive("mode", "open", "rate");
+            let arrival = draft.kept("arrival", first).unwrap_or("constant").to_owned();
+            draft.derive("arrival", arrival, "arrival");
+            true
+        }
+        None => {
+            draft.derive("mode", "direct", "rate");
+            false
+        }
+    };
+    if let [work] = works.as_slice() {
+        single(draft, work, has_rate);
+    } else {
+        phases(draft, works, has_rate);
+    }
+    if has_rate {
+        draft.note(
+            "an open loop forgets no request: if the rate stands for \"as fast as possible\", set mode = \"direct\", and take \
+             out rate and arrival",
+        );
+    }
+}
+
+fn drop_rates(draft: &mut Draft, works: &[Work], reason: &'static str) {
+    for work in works.iter().filter(|work| work.rate.is_some()) {
+        draft.amend("work/rate", work.group, Fate::none(reason));
+    }
+}
+
+/// Sets the keys of a plan with one work.
+fn single(draft: &mut Draft, work: &Work, has_rate: bool) {
+    draft.derive("duration", decimal::time(work.seconds * 1_000), "time");
+    if let Some(rate) = work.rate.filter(|_| has_rate) {
+        draft.derive("rate", json_number(rate), "rate");
+    }
+    if let Some(mix) = &work.mix {
+        draft.derive("mix", mix.clone(), "weights");
+    }
+    if let Some(active) = work.active {
+        draft.derive("terminals", active, "active_terminals");
+    }
+}
+
+/// Makes a phase of each work.
+fn phases(draft: &mut Draft, works: Vec<Work>, has_rate: bool) {
+    let highest = works.iter().filter_map(|work| work.rate).max();
+    if let Some(rate) = highest.filter(|_| has_rate) {
+        draft.derive("rate", json_number(rate), "the highest rate; phases have their own");
+    }
+    for work in works {
+        let mut phase = BTreeMap::new();
+        phase.insert("lasts", decimal::time(work.seconds * 1_000).into());
+        if let Some(rate) = work.rate.filter(|_| has_rate) {
+            phase.insert("rate", json_number(rate));
+        }
+        if let Some(mix) = work.mix {
+            phase.insert("mix", mix.into());
+        }
+        if let Some(active) = work.active {
+            phase.insert("terminals", active.into());
+        }
+        draft.phases.push(phase);
+    }
+}
+
+/// Reads a work from what was kept.
+fn work(draft: &mut Draft, group: usize) -> Work {
+    let seconds = draft.kept_number("time", group).unwrap_or(0);
+    if seconds == 0 {
+        draft.amend(
+            "work/time",
+            group,
+            Fate::none("a work without a time plays each transaction once: set duration"),
+        );
+    }
+    let rate = match draft.kept("rate", group) {
+        Some("unlimited") | None => None,
+        Some("disabled") => Some(Milli(0)),
+        Some(rate) => rate.parse().ok().map(Milli),
+    };
+    let mix = mix(draft, group);
+    if mix.is_none() && draft.kept("weights", group).is_some() {
+        draft.amend(
+            "work/weights",
+            group,
+            Fate::unknown("needs a share for each transactiontype, and one above zero"),
+        );
+    }
+    Work { group, seconds: seconds.max(1), rate, mix, active: draft.kept_number("active", group) }
+}
+
+/// Returns the mix of a work's weights, which stand in the order of the transaction types.
+fn mix(draft: &Draft, group: usize) -> Option<String> {
+    let weights = draft.kept("weights", group)?.split(',').map(|share| Milli::parse(share, 1e6));
+    let weights: Vec<Milli> = weights.collect::<Option<_>>()?;
+    let groups = draft.groups("name");
+    let names: Vec<&str> = match groups.is_empty() {
+        true => NAMES.to_vec(),
+        false => groups.iter().filter_map(|group| draft.kept("name", *group)).collect(),
+    };
+    let mut shares = [Milli(0); TYPES.len()];
+    if names.len() != weights.len() {
+        return None;
+    }
+    for (name, weight) in names.iter().zip(weights) {
+        *shares.get_mut(place_of(name)?)? = weight;
+    }
+    mixes::mix(&shares)
+}
+
+/// Returns the factor of all waits on the standard's; none without waits, or if there is no such factor.
+fn wait_factor(draft: &mut Draft) -> Option<Milli> {
+    let mut factors = Vec::new();
+    for group in draft.groups("name") {
+        let Some(at) = draft.kept("name", group).and_then(place_of) else { continue };
+        let Some((before, after)) = WAITS_MS.get(at) else { continue };
+        let waits = ["before", "after"].map(|name| draft.kept_number(name, group).unwrap_or(0));
+        factors.extend(waits.into_iter().zip([before, after]).map(|(wait, of)| Milli(wait * 1_000 / of)));
+    }
+    let first = *factors.first()?;
+    if factors.iter().all(|factor| factor.0 == 0) {
+        return None;
+    }
+    if factors.iter().all(|factor| *factor == first) {
+        return Some(first);
+    }
+    let reason =
+        "emulated users wait the standard's times by one factor (rte.wait_factor), and these have none";
+    for (row, name) in
+        [("transactiontype/preExecutionWait", "before"), ("transactiontype/postExecutionWait", "after")]
+    {
+        for group in draft.groups(name) {
+            draft.amend(row, group, Fate::none(reason));
+        }
+    }
+    None
+}

@@ -1,0 +1,513 @@
+//! Dike: Java properties of the Dike paper's program.
+
+use super::mixes::TYPES;
+use crate::decimal::{self, Milli, to_hundred};
+use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES, json_number};
+use crate::fate::Fate;
+use crate::given::Given;
+use crate::jdbc;
+use crate::product::Protocol;
+use crate::syntax::properties;
+use crate::table::{Row, Tool};
+use std::collections::BTreeMap;
+
+/// Dike.
+pub(crate) static TOOL: Tool = Tool {
+    name: "Dike",
+    mark: "Java properties with db=, host= and set=",
+    differences: &[
+        "Dike has no warm-up. Lydite's plan gets none either; set `warmup` for one.",
+        "Dike's faults have their amounts in scripts beside the file. Lydite names them in `fault`, see [Faults](faults.md).",
+    ],
+    rows: ROWS,
+    several: false,
+    recognizes: |source| {
+        let names = properties::names(&source.text);
+        let has = |name: &str| names.iter().any(|known| known == name);
+        has("db") && has("host") && has("set") && !has("conn")
+    },
+    read: |source| Ok(properties::parse(&source.text)),
+    normal: |name| match name {
+        "readWriteSeparation" => "readWriteSeperation".to_owned(),
+        name => name.to_owned(),
+    },
+    defaults: |_| {
+        vec![
+            ("warehouses", "60"),
+            ("terminals", "60"),
+            ("runMins", "5"),
+            ("physicalNode", "1"),
+            ("transactionIsolation", "1"),
+            ("rollbackRetry", "false"),
+            ("transactions", "45,43,4,4,4,0,0,0,0"),
+            ("statisticsCalc", "false"),
+        ]
+    },
+    finish,
+};
+
+const JDBC: &str = "it corrects JDBC; `tx` in the plan sets how transactions are sent";
+const COLLECTOR: &str = "`observe` samples the database, this machine and other hosts each second";
+const FAULT: &str = "nothing if false; `fault` in the plan injects such a fault, with its amount and place";
+const OF_ITEMS: &str =
+    "it shapes dUpdateItem alone: `update_item_rounds` in the plan is the number of its pairs";
+
+static ROWS: &[Row] = &[
+    Row::plan("db", "the URL's scheme", Draft::product),
+    Row::plan("host", "the URL's host", Draft::hosts),
+    Row::plan("port", "the URL's port", Draft::port),
+    Row::plan("set", "the URL's database", Draft::database),
+    Row::plan("user", "the URL's user", Draft::user),
+    Row::secret("password"),
+    Row::plan(
+        "transactionIsolation",
+        "the URL's `isolation`: 0 is serializable, 3 read uncommitted",
+        |draft, given| match given.text() {
+            "0" => draft.isolation(Some("serializable")),
+            "1" => draft.isolation(Some("repeatable-read")),
+            "2" => draft.isolation(Some("read-committed")),
+            "3" => Fate::none("TPC-C's transactions do not tolerate it: the target's default holds"),
+            _ => Fate::unknown("must be a number from 0 to 3"),
+        },
+    ),
+    Row::plan("sslmode", "the URL's `sslmode` (PostgreSQL's protocol)", |draft, given| {
+        match protocol(draft) {
+            Some(Protocol::Postgres) if given.text() == "false" => draft.option("sslmode", "disable"),
+            Some(Protocol::Postgres) => jdbc::ssl_mode(draft, given),
+            _ => Fate::dropped("it is for PostgreSQL's protocol"),
+        }
+    }),
+    Row::plan("useSSL", "the URL's `sslmode` (MySQL's protocol)", |draft, given| {
+        match (protocol(draft), given.switch()) {
+            (Some(Protocol::MySql), Some(true)) => draft.option("sslmode", "prefer"),
+            (Some(Protocol::MySql), Some(false)) => draft.option("sslmode", "disable"),
+            (Some(Protocol::MySql), None) => Fate::unknown("must be true or false"),
+            _ => Fate::dropped("it is for MySQL's protocol"),
+        }
+    }),
+    Row::dropped("rewriteBatchedStatements", JDBC),
+    Row::dropped("reWriteBatchedInserts", JDBC),
+    Row::dropped("allowMultiQueries", JDBC),
+    Row::dropped("useLocalSessionState", JDBC),
+    Row::dropped("useServerPrepStmts", JDBC),
+    Row::dropped("useConfigs", JDBC),
+    Row::dropped("allowLoadLocalInfile", "a load uses LOAD DATA LOCAL or COPY where the server has it"),
+    Row::anyway("autoReconnect", "lost sessions always reconnect"),
+    Row::dropped(
+        "socketTimeout",
+        "a server that stays silent for 30 s counts as away; `statement_timeout` in the URL limits statements",
+    ),
+    Row::dropped("queryTimeout", "`statement_timeout` in the URL limits statements"),
+    Row::plan("warehouses", "`warehouses`", |draft, given| {
+        draft.count("warehouses", given, 1, MOST_WAREHOUSES)
+    }),
+    Row::plan("terminals", "`terminals`", |draft, given| draft.count("terminals", given, 1, MOST_TERMINALS)),
+    Row::plan("terminalRange", "`active_warehouses`, if not all", |draft, given| {
+        let ends: Option<Vec<u64>> = given.text().split(',').map(|end| end.trim().parse().ok()).collect();
+        match (ends.as_deref(), draft.number("warehouses")) {
+            (Some([1, to]), Some(all)) if *to == all => Fate::translated("all warehouses are in use"),
+            (Some([from, to]), Some(all)) if (1..=*to).contains(from) && *to <= all => {
+                draft.set("active_warehouses", format!("{from}-{to}"))
+            }
+            _ => Fate::unknown("must be two warehouses"),
+        }
+    }),
+    Row::plan(
+        "physicalNode",
+        "`nodes`, for a database that does not report its placement",
+        |draft, given| draft.keep_count("nodes", given, (1, 10_000), "nodes, where a control needs it"),
+    ),
+    Row::plan("runMins", "`duration`", |draft, given| draft.time("duration", given, 60_000)),
+    Row::plan("transactions", "`mix`", |draft, given| match shares(given.text()) {
+        Ok(mix) => draft.set("mix", mix),
+        Err(fate) => fate,
+    }),
+    Row::plan("newOrderWeight", "`mix`, with the four other weights", |draft, given| weight(draft, 0, given)),
+    Row::plan("paymentWeight", "`mix`, with the four other weights", |draft, given| weight(draft, 1, given)),
+    Row::plan("orderStatusWeight", "`mix`, with the four other weights", |draft, given| {
+        weight(draft, 2, given)
+    }),
+    Row::plan("deliveryWeight", "`mix`, with the four other weights", |draft, given| weight(draft, 3, given)),
+    Row::plan("stockLevelWeight", "`mix`, with the four other weights", |draft, given| {
+        weight(draft, 4, given)
+    }),
+    Row::plan("rollbackRetry", "`retry.attempts = 1` for false", |draft, given| match given.switch() {
+        Some(false) => draft.set("retry.attempts", 1),
+        Some(true) => Fate::translated("aborted transactions are retried"),
+        None => Fate::unknown("must be true or false"),
+    }),
+    Row::plan("newOrderDistributedRate", "`dis_ratio`", |draft, given| percent(draft, "dis_ratio", given)),
+    Row::plan("newOrderSpanNode", "`dis_degree`, if dis_ratio is above 0", |draft, given| {
+        draft.keep_count("degree", given, (1, 10_000), "dis_degree, if dis_ratio is above 0")
+    }),
+    Row::plan("stockLevelDistributedRate", "`dis_stock_level`, if above 0", |draft, given| {
+        match given.text() {
+            "0" => Fate::translated("Stock-Levels read one warehouse"),
+            _ => percent(draft, "dis_stock_level", given),
+        }
+    }),
+    Row::plan(
+        "stockLevelWIDNode",
+        "`dis_stock_level_degree`, if dis_stock_level is above 0",
+        |draft, given| {
+            draft.keep_count(
+                "stock_degree",
+                given,
+                (1, 10_000),
+                "dis_stock_level_degree, if dis_stock_level is above 0",
+            )
+        },
+    ),
+    Row::plan("statisticsCalc", "`dis_strategy`: `paper` for true, `placed` for false", |draft, given| {
+        match given.switch() {
+            Some(by_statistics) => {
+                draft.keep("strategy", 0, if by_statistics { "paper" } else { "placed" });
+                Fate::translated("dis_strategy, where transactions are distributed")
+            }
+            None => Fate::unknown("must be true or false"),
+        }
+    }),
+    Row::plan("warehouseDistribution", "`homes`: `zipf(k)` for zipfian:k", |draft, given| {
+        match given.text() {
+            "uniform" => Fate::translated("homes are uniform"),
+            text => match text.strip_prefix("zipfian:").and_then(|factor| Milli::parse(factor, 100.0)) {
+                Some(factor) => draft.set("homes", format!("zipf({factor})")),
+                None => Fate::unknown("must be uniform or zipfian:NUMBER"),
+            },
+        }
+    }),
+    Row::dropped(
+        "terminalWarehouseFixed",
+        "sessions use all warehouses in turn; `homes` sets another distribution",
+    ),
+    Row::plan("broadcastTest", "nothing if false", |_, given| match given.switch() {
+        Some(false) => Fate::translated("no items are updated"),
+        _ => Fate::none("a share of update_item in the mix updates items"),
+    }),
+    Row::dropped("batchUpdate", OF_ITEMS),
+    Row::dropped("accesssUpdateItemRate", OF_ITEMS),
+    Row::plan("readWriteSeperation", "nothing if false", |_, given| match given.switch() {
+        Some(false) => Fate::translated("all transactions go to the target"),
+        _ => Fate::none("name the servers that answer read-only transactions as `replicas`"),
+    }),
+    Row::plan("bandTransaction", "nothing if false", |_, given| match given.switch() {
+        Some(false) => Fate::translated("terminals enter all types"),
+        _ => Fate::none(
+            "each terminal enters all types; `staleness` is the permitted age of reads on replicas",
+        ),
+    }),
+    Row::plan("dynamicDistrict", "`data_skew = \"zipf(1.5)\"` for true", |draft, given| {
+        match given.switch() {
+            Some(true) => draft.set("data_skew", "zipf(1.5)"),
+            Some(false) => Fate::translated("ten districts for each warehouse"),
+            None => Fate::unknown("must be true or false"),
+        }
+    }),
+    Row::plan("dynamicLoad", "nothing if false", |_, given| match given.switch() {
+        Some(false) => Fate::translated("the load is constant"),
+        _ => Fate::none(
+            "Dike's threads sleep; `mode = \"open\"` and `rate = \"gaussian(…)\"` offer such a load at a rate of yours",
+        ),
+    }),
+    Row::plan("dynamicConflict", "`ci` and `phase`, for true", |draft, given| match given.switch() {
+        Some(on) => {
+            draft.keep("conflict", 0, on);
+            Fate::translated(if on { "ci" } else { "no contention beyond TPC-C's" })
+        }
+        None => Fate::unknown("must be true or false"),
+    }),
+    Row::plan("cilist", "`ci`, if dynamicConflict is true", |draft, given| {
+        let numbers: Option<Vec<u32>> =
+            given.text().split(',').map(|number| number.trim().parse().ok()).collect();
+        match numbers {
+            Some(numbers) => {
+                let list: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+                draft.keep("cilist", 0, list.join(","));
+                Fate::translated("ci, if dynamicConflict is true")
+            }
+            None => Fate::unknown("must be whole numbers with commas between them"),
+        }
+    }),
+    Row::plan("conflictChangeInterval", "`phase`, in minutes, if dynamicConflict is true", |draft, given| {
+        match Draft::read_time(given, 60_000) {
+            Ok(ms) => {
+                draft.keep("interval", 0, ms);
+                Fate::translated("phase, if dynamicConflict is true")
+            }
+            Err(fate) => fate,
+        }
+    }),
+    Row::plan("dynamicTransaction", "`[[phase]]` tables with their `mix`, for true", |draft, given| {
+        match given.switch() {
+            Some(on) => {
+                draft.keep("mixes", 0, on);
+                Fate::translated(if on { "[[phase]] tables" } else { "one mix" })
+            }
+            None => Fate::unknown("must be true or false"),
+        }
+    }),
+    Row::plan(
+        "changeTransactions",
+        "`mix` of `[[phase]]` tables, if dynamicTransaction is true",
+        |draft, given| list(draft, "change_mixes", given),
+    ),
+    Row::plan(
+        "changePoints",
+        "`from` of `[[phase]]` tables, if dynamicTransaction is true",
+        |draft, given| list(draft, "change_points", given),
+    ),
+    Row::plan(
+        "coaccessNumber",
+        "`update_stock_rounds` and `coaccess`, if the mix has update_stock",
+        |draft, given| {
+            draft.keep_count("coaccess", given, (1, 7), "update_stock_rounds, if the mix has update_stock")
+        },
+    ),
+    Row::none("snapshotTimes", "`lydite verify --global-snapshot` makes this test"),
+    Row::none("deadlockTimes", "`lydite verify --global-deadlock --updates N` makes this test"),
+    Row::none("chaosNode", "`fault` in the plan has the place, as ssh://HOST"),
+    Row::none("chaosTime", "`fault` in the plan has its time"),
+    Row::none("chaosTimes", "`fault` in the plan has its time"),
+    Row::none("chaosType", "`fault` in the plan has the kind"),
+    Row::plan("cpuLoad", FAULT, fault),
+    Row::plan("stressMemory", FAULT, fault),
+    Row::plan("diskRead", FAULT, fault),
+    Row::plan("diskWrite", FAULT, fault),
+    Row::plan("networkDelay", FAULT, fault),
+    Row::plan("shutdown", FAULT, fault),
+    Row::plan("datafile", FAULT, fault),
+    Row::dropped("resultDirectory", "`json` and `report` in the plan name the files of the result"),
+    Row::dropped("osCollector", COLLECTOR),
+    Row::dropped("osCollectorScript", COLLECTOR),
+    Row::dropped("osCollectorSSHAddr", COLLECTOR),
+    Row::dropped("osCollectorDevices", COLLECTOR),
+    Row::dropped("osCollectorInterval", COLLECTOR),
+    Row::dropped("txnReportInterval", "series are by second"),
+    Row::none(
+        "schemaScript",
+        "the tables are Lydite's; `items` and `colocated` in the URL are Dike's variants",
+    ),
+    Row::none("indexScript", "`after_load` in the plan is a file of your own statements"),
+    Row::plan("partitions", "the URL's `partitions`, where the server has them", |draft, given| {
+        let most = match draft.place.product.map(|product| product.scheme) {
+            Some("postgres") => 128,
+            Some("mysql" | "mariadb" | "tidb" | "oceanbase" | "polardb") => 8_192,
+            _ => return Fate::none("the database distributes its tables by itself"),
+        };
+        match Draft::whole(given, 1, most) {
+            Ok(1) => Fate::dropped("one part is none"),
+            Ok(parts) => draft.option("partitions", parts.to_string()),
+            Err(fate) => fate,
+        }
+    }),
+    Row::plan("loadWorkers", "`jobs`", |draft, given| draft.count("jobs", given, 1, MOST)),
+    Row::dropped("writeCSV", "`lydite load --csv DIR` writes files of the rows"),
+    Row::dropped("fileLocation", "`lydite load --csv DIR` writes files of the rows"),
+    Row::plan("dataSource", "nothing if `insert`", |_, given| match given.text() {
+        "insert" => Fate::translated("rows go to the server's bulk loading"),
+        _ => Fate::none("`lydite load TARGET --from DIR` loads files"),
+    }),
+];
+
+fn protocol(draft: &Draft) -> Option<Protocol> {
+    draft.place.product.map(|product| product.protocol)
+}
+
+fn percent(draft: &mut Draft, key: &'static str, given: &Given) -> Fate {
+    match Milli::parse(given.text(), 100.0) {
+        Some(percent) => draft.set(key, json_number(percent)),
+        None => Fate::unknown("must be a number of percent"),
+    }
+}
+
+/// Keeps numbers for the phases.
+fn list(draft: &mut Draft, name: &'static str, given: &Given) -> Fate {
+    let text = given.text();
+    if text.contains(|letter: char| !letter.is_ascii_digit() && !",;. ".contains(letter)) {
+        return Fate::unknown("must be numbers with commas and semicolons between them");
+    }
+    draft.keep(name, 0, text);
+    Fate::translated("[[phase]] tables, if dynamicTransaction is true")
+}
+
+fn weight(draft: &mut Draft, at: usize, given: &Given) -> Fate {
+    match Milli::parse(given.text(), 100.0) {
+        Some(share) => {
+            draft.keep("weight", at, share.0);
+            Fate::translated("mix")
+        }
+        None => Fate::unknown("must be a number of percent"),
+    }
+}
+
+fn fault(draft: &mut Draft, given: &Given) -> Fate {
+    match given.switch() {
+        Some(false) => Fate::translated("no fault"),
+        _ => {
+            draft.note(format!("{}: set `fault` in the plan, with the amount and the place", draft.origin));
+            Fate::none("the file says no amount: `fault` in the plan has it")
+        }
+    }
+}
+
+/// Reads nine shares, or five.
+fn shares(text: &str) -> Result<String, Fate> {
+    let shares: Option<Vec<Milli>> = text.split(',').map(|share| Milli::parse(share, 100.0)).collect();
+    let shares = shares.filter(|shares| [5, 9].contains(&shares.len()));
+    let shares = shares.and_then(|shares| to_hundred(&shares));
+    let shares = shares.ok_or_else(|| Fate::unknown("must be nine shares in percent"))?;
+    let share = |at: usize| shares.get(at).copied().unwrap_or_default();
+    if share(7).0 + share(8).0 > 0 {
+        return Err(Fate::none(
+            "the tests of snapshots and deadlocks are `lydite verify`: give the five types and update_item and update_stock \
+             all shares",
+        ));
+    }
+    if share(5).0 + share(6).0 == 0 {
+        return Ok(shares.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(","));
+    }
+    let names = TYPES.into_iter().chain(["update_item", "update_stock"]);
+    let named =
+        names.zip(&shares).filter(|(_, share)| share.0 > 0).map(|(name, share)| format!("{name}={share}"));
+    Ok(named.collect::<Vec<_>>().join(","))
+}
+
+fn finish(draft: &mut Draft) {
+    draft.derive("mode", "direct", "terminals wait for nothing");
+    draft.derive("warmup", "0s", "Dike has none");
+    weights(draft);
+    distribution(draft);
+    conflicts(draft);
+    changes(draft);
+    let updates_stock = draft
+        .keys
+        .get("mix")
+        .is_some_and(|mix| mix.value.as_str().is_some_and(|mix| mix.contains("update_stock")));
+    match draft.kept_number("coaccess", 0).filter(|_| updates_stock) {
+        Some(rounds) if rounds > 1 => {
+            draft.derive("update_stock_rounds", rounds, "coaccessNumber");
+            draft.derive("coaccess", 100, "coaccessNumber");
+        }
+        _ => {}
+    }
+}
+
+/// Takes the five weights for the mix, if the file has them.
+fn weights(draft: &mut Draft) {
+    if draft.groups("weight").is_empty() {
+        return;
+    }
+    let weights: Vec<String> =
+        (0..TYPES.len()).map(|at| Milli(draft.kept_number("weight", at).unwrap_or(0)).to_string()).collect();
+    match shares(&weights.join(",")) {
+        Ok(mix) => draft.derive("mix", mix, "the weights"),
+        Err(fate) => draft.amend("newOrderWeight", 0, fate),
+    }
+}
+
+/// Sets what transactions over several nodes need.
+fn distribution(draft: &mut Draft) {
+    let nodes = draft.kept_number("nodes", 0).unwrap_or(1);
+    let reports = draft.place.product.is_some_and(|product| product.reports_placement);
+    if nodes < 2 && draft.keys.get("dis_ratio").is_some_and(|entry| entry.value == 0) {
+        draft.keys.remove("dis_ratio");
+        let reason = "on one node no order is distributed; TPC-C's 1 % of remote lines stays";
+        draft.amend("newOrderDistributedRate", 0, Fate::none(reason));
+    }
+    let is_above = |draft: &Draft, key: &str| draft.keys.get(key).is_some_and(|entry| entry.value != 0);
+    let (orders, reads) = (is_above(draft, "dis_ratio"), is_above(draft, "dis_stock_level"));
+    let has_ratio = draft.keys.contains_key("dis_ratio") || reads;
+    if !has_ratio {
+        return;
+    }
+    if !reports {
+        draft.derive("nodes", nodes, "physicalNode");
+    }
+    let degree = |draft: &Draft, name| draft.kept_number(name, 0).filter(|degree| *degree > 1);
+    if let Some(degree) = degree(draft, "degree").filter(|_| orders) {
+        draft.derive("dis_degree", degree, "newOrderSpanNode");
+    }
+    if let Some(degree) = degree(draft, "stock_degree").filter(|_| reads) {
+        draft.derive("dis_stock_level_degree", degree, "stockLevelWIDNode");
+    }
+    if let Some(strategy) = draft.kept("strategy", 0).filter(|_| orders || reads).map(str::to_owned) {
+        draft.derive("dis_strategy", strategy, "statisticsCalc");
+    }
+}
+
+/// Sets the contention over time.
+fn conflicts(draft: &mut Draft) {
+    if draft.kept("conflict", 0) != Some("true") {
+        return;
+    }
+    let Some(list) = draft.kept("cilist", 0).map(str::to_owned) else {
+        return draft.amend("dynamicConflict", 0, Fate::unknown("needs cilist"));
+    };
+    if draft.keys.remove("dis_ratio").is_some() {
+        for key in ["dis_degree", "dis_strategy"] {
+            draft.keys.remove(key);
+        }
+        let reason = "can't be together with ci, which also chooses the warehouses of an order";
+        draft.amend("newOrderDistributedRate", 0, Fate::none(reason));
+    }
+    let several = list.contains(',');
+    draft.derive("ci", list, "cilist");
+    if let Some(interval) = draft.kept_number("interval", 0).filter(|_| several) {
+        draft.derive("phase", decimal::time(interval), "conflictChangeInterval");
+    }
+}
+
+/// Makes phases of the changes of the mix.
+fn changes(draft: &mut Draft) {
+    if draft.kept("mixes", 0) != Some("true") {
+        return;
+    }
+    if draft.keys.contains_key("phase") {
+        let reason = "changes of the mix and of the contention have their own times: make a plan of each";
+        return draft.amend("dynamicTransaction", 0, Fate::none(reason));
+    }
+    match phases(draft) {
+        Some(phases) => {
+            draft.phases = phases;
+            draft.keys.remove("duration");
+        }
+        None => draft.amend(
+            "dynamicTransaction",
+            0,
+            Fate::unknown(
+                "needs as many changeTransactions as changePoints, in minutes that rise up to runMins",
+            ),
+        ),
+    }
+}
+
+fn phases(draft: &Draft) -> Option<Vec<BTreeMap<&'static str, serde_json::Value>>> {
+    let minutes = |text: &str| Some(Milli::parse(text, 144_000.0)?.0 * 60);
+    let end = draft.keys.get("duration").and_then(|entry| entry.value.as_str()).and_then(ms_of)?;
+    let points: Vec<u64> = draft.kept("change_points", 0)?.split(',').map(minutes).collect::<Option<_>>()?;
+    let changes: Vec<String> =
+        draft.kept("change_mixes", 0)?.split(';').map(|text| shares(text).ok()).collect::<Option<_>>()?;
+    let first = draft.keys.get("mix")?.value.as_str()?.to_owned();
+    if points.len() != changes.len() {
+        return None;
+    }
+    let begins = std::iter::once(0).chain(points);
+    let begins: Vec<u64> = begins.chain([end]).collect();
+    let mixes = std::iter::once(first).chain(changes);
+    let phase = |(span, mix): (&[u64], String)| {
+        let length = span.get(1)?.checked_sub(*span.first()?).filter(|length| *length > 0)?;
+        Some(BTreeMap::from([("lasts", decimal::time(length).into()), ("mix", mix.into())]))
+    };
+    begins.windows(2).zip(mixes).map(phase).collect()
+}
+
+/// Returns the milliseconds of a time as this crate writes it.
+fn ms_of(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at_checked(text.find(|letter: char| !letter.is_ascii_digit())?)?;
+    let ms = match unit {
+        "m" => 60_000,
+        "s" => 1_000,
+        _ => 1,
+    };
+    Some(number.parse::<u64>().ok()? * ms)
+}

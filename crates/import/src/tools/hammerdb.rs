@@ -1,0 +1,468 @@
+//! HammerDB: scripts in Tcl or Python for its command line, its settings as it prints them, and its XML files.
+
+use crate::decimal::Milli;
+use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES, json_number};
+use crate::fate::Fate;
+use crate::given::Given;
+use crate::jdbc;
+use crate::product::{Product, other};
+use crate::source::{Source, SourceError};
+use crate::syntax::tcl::{self, Command, Word};
+use crate::syntax::xml::{self, elements, line, text_of};
+use crate::table::{Row, Tool};
+
+/// HammerDB.
+pub(crate) static TOOL: Tool = Tool {
+    name: "HammerDB",
+    mark: "commands dbset, diset and vuset, the output of `print dict`, or its XML",
+    differences: &[
+        "HammerDB leaves the isolation level to the server. Lydite's default is the target's, as a rule `repeatable-read`: \
+         `isolation` in the URL sets another one.",
+        "HammerDB's virtual users keep one warehouse, unless `allwarehouse` is set. Lydite's sessions use all warehouses in turn.",
+        "HammerDB counts from when all virtual users run; a virtual user of its own measures. Lydite's window begins after the \
+         warm-up.",
+    ],
+    rows: ROWS,
+    several: true,
+    recognizes: |source| form(&source.text).is_some(),
+    read,
+    normal,
+    defaults: |given| {
+        let runs = given.iter().any(|given| ["vurun", "loadscript"].contains(&given.name.as_str()));
+        match runs {
+            true => vec![("driver", "timed"), ("rampup", "2"), ("duration", "5"), ("keyandthink", "false")],
+            false => Vec::new(),
+        }
+    },
+    finish,
+};
+
+/// Prefixes of settings, with the name of their database.
+const PREFIXES: [(&str, &str); 6] = [
+    ("pg_", "pg"),
+    ("mysql_", "mysql"),
+    ("maria_", "maria"),
+    ("mssqls_", "mssqls"),
+    ("db2_", "db2"),
+    ("ora_", "ora"),
+];
+/// Roots of its XML files, and their databases.
+const ROOTS: [&str; 6] = ["postgresql", "mysql", "mariadb", "oracle", "mssqlserver", "db2"];
+const COUNTER: &str = "the live view and the result have the throughput of each second";
+const LOG: &str = "`json` and `report` in the plan name the files of the result";
+const SPACE: &str = "the server's own default holds; `schema` in the plan is a file of your own statements";
+const ASYNC: &str = "emulated users need no thread each";
+
+static ROWS: &[Row] = &[
+    Row::plan("dbset db", "the URL's scheme", Draft::product),
+    Row::dropped("dbset bm", "TPROC-C is HammerDB's name of its TPC-C"),
+    Row::plan("host", "the URL's host", Draft::hosts),
+    Row::plan("port", "the URL's port", Draft::port),
+    Row::plan("user", "the URL's user", Draft::user),
+    Row::secret("pass"),
+    Row::plan("dbase", "the URL's database", Draft::database),
+    Row::plan("sslmode", "the URL's `sslmode`", jdbc::ssl_mode),
+    Row::dropped(
+        "socket",
+        "HammerDB takes the socket if it is there; write it as `socket` into the URL if it shall be used",
+    ),
+    Row::plan("ssl", "the URL's `sslmode=require`", |draft, given| match given.switch() {
+        Some(true) => draft.option("sslmode", "require"),
+        Some(false) => {
+            Fate::dropped("is off; Lydite tries TLS first, unless `sslmode=disable` is in the URL")
+        }
+        None => Fate::unknown("must be true or false"),
+    }),
+    Row::dropped("ssl_two_way", "`ssl-cert` and `ssl-key` in the URL do it"),
+    Row::none("ssl_linux_capath", "`ssl-ca` in the URL is one file"),
+    Row::none("ssl_windows_capath", "`ssl-ca` in the URL is one file"),
+    Row::none("ssl_ca", "`ssl-ca` in the URL is the path of that file"),
+    Row::none("ssl_cert", "`ssl-cert` in the URL is the path of that file"),
+    Row::none("ssl_key", "`ssl-key` in the URL is the path of that file"),
+    Row::none("ssl_cipher", "client and server choose the best cipher"),
+    Row::dropped("oceanbase_port", "the scheme oceanbase has its own port"),
+    Row::dropped("superuser", "the user of the URL makes the tables, and needs no more rights"),
+    Row::secret("superuserpass"),
+    Row::dropped("defaultdbase", "the database of the URL must exist"),
+    Row::plan("count_ware", "`warehouses`", |draft, given| {
+        draft.count("warehouses", given, 1, MOST_WAREHOUSES)
+    }),
+    Row::plan("num_vu", "`jobs`", |draft, given| draft.count("jobs", given, 1, MOST)),
+    Row::plan(
+        "storedprocs",
+        "`tx = \"procedures\"`: without it HammerDB calls functions, which is the same to Lydite",
+        |draft, given| match given.switch() {
+            Some(_) => draft.set("tx", "procedures"),
+            None => Fate::unknown("must be true or false"),
+        },
+    ),
+    Row::plan("no_stored_procs", "`tx`: `statements` for true", |draft, given| match given.switch() {
+        Some(true) => draft.set("tx", "statements"),
+        Some(false) => draft.set("tx", "procedures"),
+        None => Fate::unknown("must be true or false"),
+    }),
+    Row::dropped("prepared", "statements are always prepared on the server"),
+    Row::plan("partition", "nothing if false; HammerDB chooses the number of partitions", |_, given| {
+        match given.switch() {
+            Some(false) => Fate::dropped("tables have no partitions, as without it"),
+            Some(true) => {
+                Fate::none("HammerDB's number of partitions stands nowhere: set `partitions` in the URL")
+            }
+            None => Fate::unknown("must be true or false"),
+        }
+    }),
+    Row::plan("history_pk", "the URL's `history_key`", |draft, given| match given.switch() {
+        Some(true) => draft.option("history_key", "on"),
+        Some(false) => draft.option("history_key", "off"),
+        None => Fate::unknown("must be true or false"),
+    }),
+    Row::plan("storage_engine", "the URL's `engine`", |draft, given| jdbc::named(draft, "engine", given)),
+    Row::dropped("tspace", SPACE),
+    Row::none("dritasnap", "replicas are named by `replicas` in the plan"),
+    Row::none("oracompat", "there is no dialect for EDB's mode of Oracle"),
+    Row::plan("cituscompat", "the URL's scheme `citus`", |draft, given| match given.switch() {
+        Some(true) => {
+            draft.place.product = Product::named("citus");
+            Fate::translated("the URL's scheme citus")
+        }
+        Some(false) => Fate::dropped("is off"),
+        None => Fate::unknown("must be true or false"),
+    }),
+    Row::dropped(
+        "vacuum",
+        "Lydite leaves the server as it is: vacuum it before, if the runs to compare with did",
+    ),
+    Row::none("purge", "Lydite leaves the server as it is: purge it before, if the runs to compare with did"),
+    Row::none("checkpoint", "a load ends with a checkpoint where the user may make one; a run makes none"),
+    Row::plan("driver", "nothing if `timed`", |_, given| match given.text() {
+        "timed" => Fate::translated("a run with a warm-up and a window"),
+        "test" => Fate::none("a run ends after a time, not after a number of transactions: set duration"),
+        _ => Fate::unknown("must be timed or test"),
+    }),
+    Row::dropped("total_iterations", "a run ends after a time, not after a number of transactions"),
+    Row::plan("rampup", "`warmup`, in minutes", |draft, given| draft.time("warmup", given, 60_000)),
+    Row::plan("duration", "`duration`, in minutes", |draft, given| draft.time("duration", given, 60_000)),
+    Row::plan("allwarehouse", "nothing if true", |_, given| match given.switch() {
+        Some(true) => Fate::translated("sessions use all warehouses"),
+        Some(false) => {
+            Fate::none("sessions use all warehouses; `active_warehouses` in the plan lets some of them rest")
+        }
+        None => Fate::unknown("must be true or false"),
+    }),
+    Row::dropped("timeprofile", "results have whole histograms of each transaction"),
+    Row::dropped("raiseerror", "failed transactions are counted, and the run ends if they go on"),
+    Row::plan(
+        "keyandthink",
+        "`mode = \"rte\"` with a session for each user; `direct` for false",
+        |draft, given| match given.switch() {
+            Some(users) => {
+                draft.keep("users", 0, users);
+                Fate::translated(if users { "mode = \"rte\"" } else { "mode = \"direct\"" })
+            }
+            None => Fate::unknown("must be true or false"),
+        },
+    ),
+    Row::plan("async_scale", "`mode = \"rte\"`", |draft, given| match given.switch() {
+        Some(on) => {
+            draft.keep("async", 0, on);
+            Fate::translated(if on { "mode = \"rte\"" } else { "no users beyond the virtual ones" })
+        }
+        None => Fate::unknown("must be true or false"),
+    }),
+    Row::plan(
+        "async_client",
+        "`terminals`, times the virtual users, if async_scale is true",
+        |draft, given| {
+            draft.keep_count("clients", given, (1, MOST_TERMINALS), "terminals, if async_scale is true")
+        },
+    ),
+    Row::dropped("async_verbose", ASYNC),
+    Row::dropped("async_delay", "emulated users start in the steady state"),
+    Row::plan("connect_pool", "nothing if false", |_, given| match given.switch() {
+        Some(false) => Fate::dropped("each session has one connection"),
+        _ => Fate::none(
+            "its file of connections is not read: `nodes` in the URL spreads sessions over servers",
+        ),
+    }),
+    Row::plan("vuset vu", "`terminals`", |draft, given| match given.text() {
+        "vcpu" => Fate::unknown("is the number of processors where HammerDB runs: set terminals yourself"),
+        _ => draft.count("terminals", given, 1, MOST_TERMINALS),
+    }),
+    Row::dropped("vuset delay", "all sessions connect before the warm-up"),
+    Row::dropped("vuset repeat", "there is one window"),
+    Row::plan("vuset iterations", "nothing if 1", |_, given| match given.text() {
+        "1" => Fate::dropped("a run is one"),
+        _ => Fate::none("`lydite sweep --repetitions N` repeats a run"),
+    }),
+    Row::dropped("vuset showoutput", "`--quiet` shows the result alone"),
+    Row::dropped("vuset logtotemp", LOG),
+    Row::dropped("vuset unique", LOG),
+    Row::dropped("vuset nobuff", LOG),
+    Row::dropped("vuset timestamps", LOG),
+    Row::anyway("buildschema", "`lydite load`"),
+    Row::dropped("deleteschema", "`--fresh` drops the tables before a load"),
+    Row::anyway("checkschema", "`lydite check`, and the checks before and after a run"),
+    Row::anyway("loadscript", "`lydite run`"),
+    Row::anyway("vurun", "`lydite run`"),
+    Row::dropped("vucreate", "all sessions connect before the warm-up"),
+    Row::dropped("vudestroy", "sessions end with the run"),
+    Row::dropped("vucomplete", "`lydite run` ends with the run"),
+    Row::dropped("vustatus", COUNTER),
+    Row::dropped("waittocomplete", "`lydite run` ends with the run"),
+    Row::dropped("runtimer", "`lydite run` ends with the run"),
+    Row::dropped("clearscript", "there is no script to clear"),
+    Row::none("customscript", "the transactions are the standard's"),
+    Row::dropped("tcset", COUNTER),
+    Row::dropped("tcstart", COUNTER),
+    Row::dropped("tcstop", COUNTER),
+    Row::dropped("tcstatus", COUNTER),
+    Row::dropped("metset", "`observe` samples this machine and others"),
+    Row::dropped("metstart", "`observe` samples this machine and others"),
+    Row::dropped("metstop", "`observe` samples this machine and others"),
+    Row::dropped("metstatus", "`observe` samples this machine and others"),
+    Row::dropped("giset", "it is for HammerDB's own windows, logs and waits"),
+    Row::none("dgset", "`lydite load --csv DIR` writes files of the rows"),
+    Row::none("datagenrun", "`lydite load --csv DIR` writes files of the rows"),
+    Row::dropped("jobs", "`lydite report` and `lydite compare` show results"),
+    Row::dropped("librarycheck", "nothing needs to be installed"),
+    Row::none("source", "files within files are not read: give that file too"),
+    Row::none("steprun", "`[[phase]]` tables in the plan change the number of sessions"),
+    Row::dropped("tpch", "it is for TPROC-H, and Lydite plays TPC-C"),
+    Row::none("tpcc_def_tab", SPACE),
+    Row::none("tpcc_ol_tab", SPACE),
+    Row::none("tpcc_def_temp", SPACE),
+    Row::none("def_tab", SPACE),
+    Row::none("tab_list", SPACE),
+    Row::none("hash_clusters", SPACE),
+    Row::none("imdb", SPACE),
+    Row::none("bucket", SPACE),
+    Row::none("durability", SPACE),
+    Row::dropped("use_bcp", "loads use the server's bulk loading"),
+    Row::none("instance", "there is no URL for that database"),
+    Row::none("rac", "there is no URL for that database"),
+    Row::none("monreport", "`observe` samples the database's own statistics"),
+    Row::none("tpcc_tt_compat", "there is no URL for that database"),
+    Row::none("system_user", "there is no URL for that database"),
+    Row::secret("system_password"),
+    Row::none("tpcc_user", "there is no URL for that database"),
+    Row::secret("tpcc_pass"),
+    Row::none("server", "there is no URL for that database"),
+    Row::none("linux_server", "there is no URL for that database"),
+    Row::none("tcp", "there is no URL for that database"),
+    Row::none("azure", "there is no URL for that database"),
+    Row::none("authentication", "there is no URL for that database"),
+    Row::none("linux_authent", "there is no URL for that database"),
+    Row::none("msi_object_id", "there is no URL for that database"),
+    Row::none("odbc_driver", "there is no URL for that database"),
+    Row::none("linux_odbc", "there is no URL for that database"),
+    Row::none("uid", "there is no URL for that database"),
+    Row::none("encrypt_connection", "there is no URL for that database"),
+    Row::none("trust_server_cert", "there is no URL for that database"),
+    Row::none("def_user", "there is no URL for that database"),
+    Row::secret("def_pass"),
+    Row::none("def_dbase", "there is no URL for that database"),
+];
+
+/// Words of Tcl and Python that are no settings.
+const LANGUAGE: &[&str] = &[
+    "set",
+    "puts",
+    "open",
+    "close",
+    "exit",
+    "if",
+    "else",
+    "elseif",
+    "foreach",
+    "for",
+    "while",
+    "proc",
+    "global",
+    "variable",
+    "catch",
+    "try",
+    "switch",
+    "incr",
+    "lappend",
+    "append",
+    "file",
+    "after",
+    "update",
+    "return",
+    "break",
+    "continue",
+    "expr",
+    "package",
+    "namespace",
+    "upvar",
+    "eval",
+    "dict",
+    "unset",
+    "string",
+    "error",
+    "lassign",
+    "fconfigure",
+    "flush",
+    "import",
+    "from",
+    "print",
+    "wait_to_complete",
+];
+
+/// The forms of its files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Tcl,
+    Python,
+    Printed,
+    Xml,
+}
+
+fn form(text: &str) -> Option<Form> {
+    if ROOTS.iter().any(|root| xml::has_root(text, root)) && xml::has_root(text, "tpcc") {
+        return Some(Form::Xml);
+    }
+    if text.contains("Dictionary Settings for ") {
+        return Some(Form::Printed);
+    }
+    const OWN: [&str; 5] = ["dbset", "diset", "vuset", "giset", "buildschema"];
+    let begins = |line: &str, after: &[char]| {
+        let line = line.trim_start();
+        OWN.iter().any(|own| line.strip_prefix(own).is_some_and(|rest| rest.starts_with(after)))
+    };
+    if text.lines().any(|line| begins(line, &['('])) {
+        return Some(Form::Python);
+    }
+    text.lines().any(|line| begins(line, &[' ', '\t'])).then_some(Form::Tcl)
+}
+
+fn normal(name: &str) -> String {
+    let stripped = PREFIXES.iter().find_map(|(prefix, _)| name.strip_prefix(prefix)).unwrap_or(name);
+    stripped.to_owned()
+}
+
+fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
+    let found = match form(&source.text) {
+        Some(Form::Xml) => return xml_settings(source),
+        Some(Form::Printed) => printed(&source.text),
+        Some(Form::Python) => settings(tcl::calls(&source.text))?,
+        Some(Form::Tcl) | None => settings(tcl::commands(&source.text))?,
+    };
+    Ok(found)
+}
+
+/// Returns the settings of commands.
+fn settings(commands: Vec<Command>) -> Result<Vec<Given>, SourceError> {
+    let mut found = Vec::new();
+    for command in commands {
+        let Some((first, rest)) = command.words.split_first() else { continue };
+        // Python prefixes names of modules and results: `jobid = tclpy.eval('vurun')`.
+        if LANGUAGE.contains(&first.text.as_str()) {
+            continue;
+        }
+        if let ("dbset", [option, value]) = (first.text.as_str(), rest)
+            && option.text == "bm"
+            && value.text.to_ascii_uppercase().ends_with("-H")
+        {
+            return Err(SourceError::OtherWorkload("TPROC-H"));
+        }
+        let line = command.line;
+        let value_of = |name: String, word: &Word| match word {
+            _ if command.inside => Given::computed(name, "is set in a block that may not run", line),
+            word if word.computed => Given::computed(name, "is a computed value", line),
+            word => Given::new(name, word.text.clone(), line),
+        };
+        const WORDS: &str = "has another number of words than HammerDB takes";
+        found.push(match (first.text.as_str(), rest) {
+            ("diset", [dictionary, ..]) if dictionary.text == "tpch" => Given::new("tpch", "", line),
+            ("diset", [_, key, value]) if !key.computed => value_of(key.text.clone(), value),
+            ("vuset" | "dbset", [option, value]) if !option.computed => {
+                value_of(format!("{} {}", first.text, option.text), value)
+            }
+            (name @ ("diset" | "vuset" | "dbset"), _) => Given::computed(name, WORDS, line),
+            (name, _) if ROWS.iter().any(|row| row.name == name) => Given::new(name, "", line),
+            // Conditions of a block look like commands.
+            _ if command.inside || first.computed => continue,
+            // Any text may stand where a command should, also a password.
+            _ => Given::computed("…", "is a command that Lydite does not know", line),
+        });
+    }
+    Ok(found)
+}
+
+/// Reads what `print dict` and `print vuconf` write.
+fn printed(text: &str) -> Vec<Given> {
+    const USERS: [(&str, &str); 9] = [
+        ("Virtual Users", "vuset vu"),
+        ("User Delay(ms)", "vuset delay"),
+        ("Repeat Delay(ms)", "vuset repeat"),
+        ("Iterations", "vuset iterations"),
+        ("Show Output", "vuset showoutput"),
+        ("Log Output", "vuset logtotemp"),
+        ("Unique Log Name", "vuset unique"),
+        ("No Log Buffer", "vuset nobuff"),
+        ("Log Timestamps", "vuset timestamps"),
+    ];
+    let mut found = Vec::new();
+    let mut is_tpch = false;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some((_, name)) = line.split_once("Dictionary Settings for ") {
+            found.push(Given::new("dbset db", name, number + 1));
+        } else if let Some(dictionary) = line.strip_suffix('{') {
+            is_tpch = dictionary.trim() == "tpch";
+        } else if let Some((name, value)) = line.split_once('=') {
+            let name = name.trim();
+            let name = USERS.iter().find(|(shown, _)| *shown == name).map_or(name, |(_, option)| option);
+            found.push(Given::new(if is_tpch { "tpch" } else { name }, value.trim(), number + 1));
+        }
+    }
+    found
+}
+
+/// Reads its XML files of defaults.
+fn xml_settings(source: &Source) -> Result<Vec<Given>, SourceError> {
+    let document = xml::parse(source)?;
+    let root = document.root_element();
+    let mut found = vec![Given::new("dbset db", root.tag_name().name(), line(root))];
+    for part in elements(root) {
+        match part.tag_name().name() {
+            "tpch" => found.push(Given::new("tpch", "", line(part))),
+            "connection" => {
+                found.extend(elements(part).map(|of| Given::new(of.tag_name().name(), text_of(of), line(of))))
+            }
+            _ => {
+                for of in elements(part).flat_map(elements) {
+                    found.push(Given::new(of.tag_name().name(), text_of(of), line(of)));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn finish(draft: &mut Draft) {
+    if draft.place.product.is_none() && draft.place.undriven.is_none() {
+        let origins: Vec<&str> = draft.keys.values().map(|entry| entry.origin.as_str()).collect();
+        let by = PREFIXES.iter().find(|(prefix, _)| origins.iter().any(|origin| origin.starts_with(prefix)));
+        if let Some((_, name)) = by {
+            draft.place.product = Product::named(name);
+            draft.place.undriven = other(name);
+        }
+    }
+    let users = draft.kept("users", 0).map(|text| text == "true");
+    let is_async = draft.kept("async", 0) == Some("true");
+    let Some(users) = users.or(is_async.then_some(true)) else { return };
+    if !users && !is_async {
+        draft.derive("mode", "direct", "keyandthink");
+        return;
+    }
+    draft.derive("mode", "rte", if is_async { "async_scale" } else { "keyandthink" });
+    draft.derive("rte.wait_factor", json_number(Milli(1_000)), "keying and think times as HammerDB's");
+    if let Some(virtual_users) = draft.number("terminals") {
+        let clients = if is_async { draft.kept_number("clients", 0).unwrap_or(10) } else { 1 };
+        let all = virtual_users.saturating_mul(clients);
+        draft.derive("terminals", all, if is_async { "vuset vu times async_client" } else { "vuset vu" });
+        draft.derive("sessions", all, "a connection for each user");
+    }
+}

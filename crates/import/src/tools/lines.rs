@@ -1,0 +1,86 @@
+//! Calls of a program in lines of a shell, in a script or alone.
+
+use crate::given::Given;
+use crate::source::Source;
+use crate::syntax::shell::{self, Word};
+
+/// Text for a value that only the shell knows.
+pub(super) const COMPUTED: &str = "is a variable of the shell, whose value the file does not say";
+
+/// A call of a program.
+pub(super) struct Call {
+    /// Variables of the environment that are set for it.
+    pub(super) environment: Vec<Given>,
+    /// The words behind the program's name.
+    pub(super) arguments: Vec<Word>,
+}
+
+/// Returns the calls of a program. `is_program` returns true for a word that names it.
+pub(super) fn calls(source: &Source, is_program: fn(&Word) -> bool) -> Vec<Call> {
+    let commands = shell::commands(&source.text);
+    let call = |words: Vec<Word>| {
+        let at = words.iter().position(is_program)?;
+        // What stands before may set variables; `sudo`, `time` and the like are not the program's.
+        let before = words.get(..at)?;
+        let environment = before.iter().filter_map(variable).collect();
+        Some(Call { environment, arguments: words.get(at + 1..)?.to_vec() })
+    };
+    commands.into_iter().filter_map(call).collect()
+}
+
+/// Returns a word `NAME=VALUE` as a setting.
+fn variable(word: &Word) -> Option<Given> {
+    let (name, value) = word.text.split_once('=')?;
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    (!name.is_empty() && name.chars().all(is_name)).then(|| given(&format!("{name}="), value, word))
+}
+
+/// Returns a setting with the value of a word.
+pub(super) fn given(name: &str, value: &str, word: &Word) -> Given {
+    match word.computed {
+        true => Given::computed(name, COMPUTED, word.line),
+        false => Given::new(name, value, word.line),
+    }
+}
+
+/// Reads flags of the form `--NAME VALUE` or `--NAME=VALUE`. `takes_value` says of a name whether a value follows, and
+/// `letter` what the name of a short form is. Other words go to `rest`.
+pub(super) fn flags(
+    call: &Call,
+    takes_value: fn(&str) -> bool,
+    letter: fn(char) -> Option<&'static str>,
+    mut rest: impl FnMut(&Word) -> Option<Given>,
+) -> Vec<Given> {
+    let mut found = call.environment.clone();
+    let mut words = call.arguments.iter().peekable();
+    while let Some(word) = words.next() {
+        let (text, value) = shell::split(word);
+        let short = text.strip_prefix('-').filter(|short| !short.starts_with('-')).and_then(|short| {
+            let mut letters = short.chars();
+            let name = letters.next().and_then(letter)?;
+            Some((name, letters.as_str()))
+        });
+        let (name, value) = match short {
+            // `-pVALUE`, `-p=VALUE` and `-p VALUE`. A value may have an = of its own.
+            Some((name, together)) => {
+                let whole = word.text.get(2..).unwrap_or_default();
+                let whole = whole.strip_prefix('=').unwrap_or(whole);
+                (name, (!together.is_empty() || value.is_some()).then_some(whole))
+            }
+            None if text.starts_with("--") => (text, value),
+            None => {
+                found.extend(rest(word));
+                continue;
+            }
+        };
+        found.push(match value {
+            Some(value) => given(name, value, word),
+            None if takes_value(name) => match words.next() {
+                Some(value) => given(name, &value.text, value),
+                None => Given::new(name, "", word.line),
+            },
+            None => Given::new(name, "true", word.line),
+        });
+    }
+    found
+}

@@ -1,0 +1,220 @@
+//! py-tpcc: a file of sections with the connection of a driver, and command lines `python tpcc.py …`.
+
+use super::lines;
+use crate::draft::{Draft, MOST_TERMINALS, MOST_WAREHOUSES};
+use crate::fate::Fate;
+use crate::given::Given;
+use crate::place::{self, Host};
+use crate::product::{Product, Protocol, other};
+use crate::source::{Source, SourceError};
+use crate::syntax::ini;
+use crate::syntax::shell::{Word, program};
+use crate::table::{Row, Tool};
+
+/// py-tpcc.
+pub(crate) static TOOL: Tool = Tool {
+    name: "py-tpcc",
+    mark: "sections named as a driver, or a line of a shell with tpcc.py",
+    differences: &[
+        "py-tpcc's clients draw a warehouse for each transaction. Lydite's sessions use all warehouses in turn.",
+    ],
+    rows: ROWS,
+    several: true,
+    recognizes: |source| is_config(source) || !lines::calls(source, is_program).is_empty(),
+    read,
+    normal: str::to_owned,
+    defaults: |given| {
+        let has_line = given.iter().any(|given| given.name == "SYSTEM");
+        let all = [("--warehouses", "4"), ("--duration", "60"), ("--clients", "1"), ("--scalefactor", "1")];
+        if has_line { all.to_vec() } else { Vec::new() }
+    },
+    finish,
+};
+
+/// Drivers.
+const DRIVERS: [&str; 17] = [
+    "sqlite",
+    "redis",
+    "postgres",
+    "postgresql",
+    "cockroachdb",
+    "mysql",
+    "mongodb",
+    "cassandra",
+    "couchdb",
+    "csv",
+    "hbase",
+    "membase",
+    "scalaris",
+    "tokyocabinet",
+    "hypertable",
+    "neo4j",
+    "typedb",
+];
+const SHOWS: &str = "`--observe` and the live view show more";
+const OTHER_DRIVER: &str = "there is no URL for that database";
+
+static ROWS: &[Row] = &[
+    Row::plan("[DRIVER]", "the URL's scheme", Draft::product),
+    Row::plan("SYSTEM", "the URL's scheme", Draft::product),
+    Row::plan("--config", "nothing, if that file is given too", |draft, _| {
+        draft.keep("config", 0, "named");
+        Fate::dropped("the file of the connection must be given together with this one")
+    }),
+    Row::plan("host", "the URL's host", Draft::hosts),
+    Row::plan("hostname", "the URL's host", Draft::hosts),
+    Row::plan("port", "the URL's port", Draft::port),
+    Row::plan("user", "the URL's user", Draft::user),
+    Row::secret("password"),
+    Row::secret("passwd"),
+    Row::plan("database", "the URL's database, or the file of SQLite", |draft, given| {
+        match draft.place.product.map(|product| product.protocol) {
+            Some(Protocol::File) => match place::path(given.text()) {
+                Some(path) => {
+                    draft.place.file = Some(path);
+                    Fate::translated("the URL's path")
+                }
+                None => Fate::unknown("must be the path of a file"),
+            },
+            _ => draft.database(given),
+        }
+    }),
+    Row::plan("dbname", "the URL's database", Draft::database),
+    Row::plan("databases", "the URL's host (Redis)", |draft, given| {
+        let hosts: Option<Vec<Host>> = given.text().split_whitespace().map(Host::parse).collect();
+        match hosts {
+            Some(hosts) if hosts.len() == 1 => {
+                draft.place.hosts = hosts;
+                Fate::translated("the URL's host")
+            }
+            Some(_) => Fate::none("the rows are on one server: several have no common transactions"),
+            None => Fate::unknown("must be HOST:PORT"),
+        }
+    }),
+    Row::dropped("host-info", SHOWS),
+    Row::dropped("debug-load", SHOWS),
+    Row::dropped("debug-delivery", SHOWS),
+    Row::dropped("debug-new-order", SHOWS),
+    Row::dropped("debug-order-status", SHOWS),
+    Row::dropped("debug-payment", SHOWS),
+    Row::dropped("debug-stock-level", SHOWS),
+    Row::secret("uri"),
+    Row::none("name", OTHER_DRIVER),
+    Row::none("keyspace", OTHER_DRIVER),
+    Row::none("replicationfactor", OTHER_DRIVER),
+    Row::none("denormalize", OTHER_DRIVER),
+    Row::none("notransactions", OTHER_DRIVER),
+    Row::none("findandmodify", OTHER_DRIVER),
+    Row::none("secondary_reads", OTHER_DRIVER),
+    Row::none("retry_writes", OTHER_DRIVER),
+    Row::none("causal_consistency", OTHER_DRIVER),
+    Row::none("shards", OTHER_DRIVER),
+    Row::none("namespace", OTHER_DRIVER),
+    Row::none("node_urls", OTHER_DRIVER),
+    Row::none("servers", OTHER_DRIVER),
+    Row::none("table_directory", "`lydite load --csv DIR` writes files of the rows"),
+    Row::none("txn_directory", "`json` in the plan names the file of the result"),
+    Row::none("clients", "`lydite agent` on each host, and `lydite run --agents N`, share the work"),
+    Row::none("path", "`lydite agent` on each host, and `lydite run --agents N`, share the work"),
+    Row::plan("--warehouses", "`warehouses`", |draft, given| {
+        draft.count("warehouses", given, 1, MOST_WAREHOUSES)
+    }),
+    Row::plan("--scalefactor", "`size`: `standard` for 1, `small` for 10, `tiny` for 100", |draft, given| {
+        match given.text().parse::<f64>() {
+            Ok(1.0) => draft.set("size", "standard"),
+            Ok(10.0) => draft.set("size", "small"),
+            Ok(100.0) => draft.set("size", "tiny"),
+            Ok(_) => Fate::none(
+                "warehouses have the standard's rows, a tenth (small) or a hundredth (tiny): set size",
+            ),
+            Err(_) => Fate::unknown("must be a number"),
+        }
+    }),
+    Row::plan("--duration", "`duration`", |draft, given| draft.time("duration", given, 1_000)),
+    Row::plan("--clients", "`terminals` and `jobs`", |draft, given| {
+        draft.count("jobs", given, 1, 1_000);
+        draft.count("terminals", given, 1, MOST_TERMINALS)
+    }),
+    Row::plan("--clientprocs", "`terminals`, on each host", |draft, given| {
+        draft.count("terminals", given, 1, MOST_TERMINALS)
+    }),
+    Row::none("--ddl", "the tables are Lydite's; `schema` in the plan is a file of your own statements"),
+    Row::dropped("--reset", "`--fresh` drops the tables before a load"),
+    Row::dropped("--no-load", "`lydite run` loads an empty database alone"),
+    Row::dropped("--no-execute", "`lydite load` loads alone"),
+    Row::dropped("--stop-on-error", "failed transactions are counted, and the run ends if they go on"),
+    Row::dropped("--print-config", "`lydite targets` lists URLs and their options"),
+    Row::dropped("--debug", "there is no such trace"),
+    Row::secret("PGPASSWORD="),
+    Row::secret("MYSQL_PWD="),
+];
+
+fn is_program(word: &Word) -> bool {
+    let name = program(word);
+    name == "tpcc.py" || name.ends_with("coordinator.py") || name == "pytpcc.tpcc"
+}
+
+/// True for a file of sections of which one is a driver, with settings alone below it.
+fn is_config(source: &Source) -> bool {
+    let sections = ini::parse(&source.text);
+    let first =
+        source.text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    first.is_some_and(|line| line.starts_with('['))
+        && sections.iter().any(|section| {
+            let known =
+                |given: &Given| ROWS.iter().any(|row| row.name == given.name && !row.name.starts_with("--"));
+            DRIVERS.contains(&section.name.as_str())
+                && (section.settings.is_empty() || section.settings.iter().any(known))
+        })
+}
+
+fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
+    let mut found = Vec::new();
+    if is_config(source) {
+        let sections = ini::parse(&source.text);
+        for section in sections {
+            if DRIVERS.contains(&section.name.as_str()) {
+                found.push(Given::new("[DRIVER]", section.name, section.line));
+                found.extend(section.settings);
+            } else {
+                found.push(Given::new("[…]", "", section.line));
+            }
+        }
+        return Ok(found);
+    }
+    for call in lines::calls(source, is_program) {
+        found.extend(lines::flags(
+            &call,
+            |name| {
+                !["--reset", "--stop-on-error", "--no-load", "--no-execute", "--print-config", "--debug"]
+                    .contains(&name)
+            },
+            |_| None,
+            |word| {
+                let known = DRIVERS.contains(&word.text.as_str())
+                    || Product::named(&word.text).is_some()
+                    || other(&word.text).is_some();
+                Some(match known {
+                    true => lines::given("SYSTEM", &word.text, word),
+                    false => Given::computed("SYSTEM", "is no driver that Lydite knows", word.line),
+                })
+            },
+        ));
+    }
+    Ok(found)
+}
+
+fn finish(draft: &mut Draft) {
+    if draft.place.product.is_some_and(|product| product.protocol == Protocol::Redis)
+        && draft.place.database.is_none()
+    {
+        draft.place.database = Some("0".to_owned());
+    }
+    if draft.keys.contains_key("terminals") {
+        draft.derive("mode", "direct", "clients wait for nothing");
+        draft.derive("warmup", "0s", "py-tpcc has none");
+    }
+    if draft.kept("config", 0).is_some() && draft.place.hosts.is_empty() && draft.place.file.is_none() {
+        draft.note("--config names a file with the connection: import both together");
+    }
+}

@@ -1,0 +1,308 @@
+//! sysbench-tpcc: command lines `./tpcc.lua --… prepare` and `./tpcc.lua --… run`.
+
+use super::lines::{self, Call};
+use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES};
+use crate::fate::Fate;
+use crate::given::Given;
+use crate::jdbc;
+use crate::source::{Source, SourceError};
+use crate::syntax::shell::{Word, program};
+use crate::table::{Row, Tool};
+
+/// sysbench-tpcc.
+pub(crate) static TOOL: Tool = Tool {
+    name: "sysbench-tpcc",
+    mark: "a line of a shell with tpcc.lua",
+    differences: &[
+        "sysbench-tpcc draws the warehouse of each transaction. Lydite's sessions use all warehouses in turn.",
+        "sysbench-tpcc has no transaction over two warehouses: it draws the other one until it is the home one. Lydite has the \
+         standard's remote lines and payments.",
+    ],
+    rows: ROWS,
+    several: true,
+    recognizes: |source| !lines::calls(source, is_program).is_empty(),
+    read,
+    normal,
+    defaults,
+    finish,
+};
+
+fn is_program(word: &Word) -> bool {
+    program(word).ends_with("tpcc.lua")
+}
+
+/// Commands of the script.
+const COMMANDS: [&str; 5] = ["prepare", "run", "cleanup", "check", "help"];
+const OUTPUT: &str = "the live view and the result have each second";
+const RANDOM: &str = "the standard says how inputs are drawn";
+
+static ROWS: &[Row] = &[
+    Row::anyway("tpcc.lua prepare", "`lydite load`"),
+    Row::anyway("tpcc.lua run", "`lydite run`"),
+    Row::anyway("tpcc.lua check", "`lydite check`, and the checks before and after a run"),
+    Row::anyway("tpcc.lua cleanup", "`--fresh` drops the tables before a load"),
+    Row::dropped("tpcc.lua help", "`lydite run --help` lists the flags"),
+    Row::plan("--db-driver", "the URL's scheme", Draft::product),
+    Row::plan("--mysql-host", "the URL's hosts (MySQL)", |draft, given| {
+        of(draft, "mysql", given, Draft::hosts)
+    }),
+    Row::plan("--mysql-port", "the URL's port (MySQL)", |draft, given| {
+        of(draft, "mysql", given, Draft::port)
+    }),
+    Row::plan("--mysql-user", "the URL's user (MySQL)", |draft, given| {
+        of(draft, "mysql", given, Draft::user)
+    }),
+    Row::plan("--mysql-db", "the URL's database (MySQL)", |draft, given| {
+        of(draft, "mysql", given, Draft::database)
+    }),
+    Row::plan("--mysql-socket", "the URL's `socket`", |draft, given| {
+        of(draft, "mysql", given, |draft, given| jdbc::file(draft, "socket", given))
+    }),
+    Row::secret("--mysql-password"),
+    Row::plan("--mysql-ssl", "the URL's `sslmode`", |draft, given| {
+        of(draft, "mysql", given, |draft, given| {
+            match given.text().to_ascii_lowercase().replace('_', "-").as_str() {
+                "on" | "required" => draft.option("sslmode", "require"),
+                "off" | "disabled" => draft.option("sslmode", "disable"),
+                "preferred" => draft.option("sslmode", "prefer"),
+                "verify-ca" => draft.option("sslmode", "verify-ca"),
+                "verify-identity" => draft.option("sslmode", "verify-full"),
+                _ => Fate::unknown("must be on, off or a mode of MySQL's client"),
+            }
+        })
+    }),
+    Row::plan("--mysql-ssl-ca", "the URL's `ssl-ca`", |draft, given| jdbc::file(draft, "ssl-ca", given)),
+    Row::plan("--mysql-ssl-cert", "the URL's `ssl-cert`", |draft, given| {
+        jdbc::file(draft, "ssl-cert", given)
+    }),
+    Row::plan("--mysql-ssl-key", "the URL's `ssl-key`", |draft, given| jdbc::file(draft, "ssl-key", given)),
+    Row::none("--mysql-ssl-cipher", "client and server choose the best cipher"),
+    Row::none("--mysql-compression", "packets are never compressed"),
+    Row::dropped("--mysql-debug", "there is no trace of a library"),
+    Row::dropped("--mysql-ignore-errors", "aborts are retried by their codes, and other errors are counted"),
+    Row::none("--mysql-dry-run", "`lydite run null:` measures Lydite alone"),
+    Row::plan("--mysql-storage-engine", "the URL's `engine`", |draft, given| {
+        of(draft, "mysql", given, |draft, given| jdbc::named(draft, "engine", given))
+    }),
+    Row::none(
+        "--mysql-table-options",
+        "the tables are Lydite's; `schema` in the plan is a file of your own statements",
+    ),
+    Row::plan("--pgsql-host", "the URL's hosts (PostgreSQL)", |draft, given| {
+        of(draft, "postgres", given, Draft::hosts)
+    }),
+    Row::plan("--pgsql-port", "the URL's port (PostgreSQL)", |draft, given| {
+        of(draft, "postgres", given, Draft::port)
+    }),
+    Row::plan("--pgsql-user", "the URL's user (PostgreSQL)", |draft, given| {
+        of(draft, "postgres", given, Draft::user)
+    }),
+    Row::plan("--pgsql-db", "the URL's database (PostgreSQL)", |draft, given| {
+        of(draft, "postgres", given, Draft::database)
+    }),
+    Row::secret("--pgsql-password"),
+    Row::plan("--pgsql-sslmode", "the URL's `sslmode`", |draft, given| {
+        of(draft, "postgres", given, jdbc::ssl_mode)
+    }),
+    Row::plan("--pgsql-schema", "the URL's `schema`", |draft, given| {
+        of(draft, "postgres", given, |draft, given| jdbc::named(draft, "schema", given))
+    }),
+    Row::dropped("--db-ps-mode", "statements are always prepared on the server"),
+    Row::dropped("--db-debug", "there is no trace of a library"),
+    Row::plan("--trx-level", "the URL's `isolation`", |draft, given| {
+        match given.text().to_ascii_uppercase().as_str() {
+            "RC" => draft.isolation(Some("read-committed")),
+            "RR" => draft.isolation(Some("repeatable-read")),
+            "SER" => draft.isolation(Some("serializable")),
+            _ => Fate::unknown("must be RC, RR or SER"),
+        }
+    }),
+    Row::plan("--scale", "`warehouses`, times `tables`", |draft, given| {
+        draft.keep_count("scale", given, (1, MOST_WAREHOUSES), "warehouses")
+    }),
+    Row::plan("--tables", "`warehouses`: one set of tables has those of all sets", |draft, given| {
+        draft.keep_count("tables", given, (1, 10_000), "warehouses, those of all sets in one")
+    }),
+    Row::plan("prepare --threads", "`jobs`", |draft, given| draft.count("jobs", given, 1, MOST)),
+    Row::plan("run --threads", "`terminals`", |draft, given| {
+        draft.count("terminals", given, 1, MOST_TERMINALS)
+    }),
+    Row::dropped("--threads", "`lydite check` and `--fresh` choose by themselves"),
+    Row::plan("run --time", "`duration`", |draft, given| match given.text() {
+        "0" => Fate::none("a run ends after a time: set duration"),
+        _ => draft.time("duration", given, 1_000),
+    }),
+    Row::dropped("--time", "a load takes the time that it needs"),
+    Row::plan(
+        "run --rate",
+        "`mode = \"open\"` and `rate`; `direct` for 0",
+        |draft, given| match Draft::rate(given) {
+            Ok(rate) if rate.0 == 0 => draft.set("mode", "direct"),
+            Ok(rate) => {
+                draft.open(rate, "poisson", "--rate");
+                Fate::translated(format!("mode = \"open\", rate = {rate}"))
+            }
+            Err(fate) => fate,
+        },
+    ),
+    Row::dropped("--rate", "a load is as fast as it can be"),
+    Row::plan("run --events", "nothing if 0", |_, given| match given.text() {
+        "0" => Fate::dropped("the time sets the end"),
+        _ => Fate::none("a run ends after a time, not after a number of transactions: set duration"),
+    }),
+    Row::dropped("--events", "a load has its rows"),
+    Row::plan("run --warmup-time", "`warmup`", |draft, given| draft.time("warmup", given, 1_000)),
+    Row::dropped("--warmup-time", "a load needs none"),
+    Row::plan("--use-fk", "the URL's `foreign_keys`", |draft, given| match given.switch() {
+        Some(true) => draft.option("foreign_keys", "on"),
+        Some(false) => draft.option("foreign_keys", "off"),
+        None => Fate::unknown("must be 0 or 1"),
+    }),
+    Row::plan("--force-pk", "the URL's `history_key`", |draft, given| match given.switch() {
+        Some(true) => draft.option("history_key", "on"),
+        Some(false) => draft.option("history_key", "off"),
+        None => Fate::unknown("must be 0 or 1"),
+    }),
+    Row::plan("--enable-purge", "nothing if `no`", |_, given| match given.switch() {
+        Some(false) => Fate::dropped("no order is deleted, as without it"),
+        _ => Fate::none("no transaction deletes old orders"),
+    }),
+    Row::plan("--splittable", "nothing if `no`", |_, given| match given.switch() {
+        Some(false) => Fate::dropped("transactions begin as always"),
+        _ => Fate::none("`replicas` in the plan sends read-only transactions to other servers"),
+    }),
+    Row::dropped("--report-csv", "`json` in the plan names the file of the result"),
+    Row::dropped("--report-interval", OUTPUT),
+    Row::dropped("--report-checkpoints", OUTPUT),
+    Row::dropped("--percentile", "results have all usual percentiles"),
+    Row::dropped("--histogram", "results have whole histograms"),
+    Row::dropped("--verbosity", "`--verbose` lists all rules"),
+    Row::dropped("--validate", "conditions are checked before and after a run"),
+    Row::dropped("--debug", "there is no such trace"),
+    Row::dropped("--forced-shutdown", "a run waits at most 5 s for the last transactions"),
+    Row::dropped("--thread-stack-size", "threads need none"),
+    Row::dropped("--thread-init-timeout", "connecting has at most 10 s"),
+    Row::plan("--rand-seed", "`seed`", |draft, given| match given.text() {
+        "0" => Fate::dropped("is another seed in each run; Lydite's is 1 unless set"),
+        _ => draft.count("seed", given, 0, MOST),
+    }),
+    Row::dropped("--rand-type", RANDOM),
+    Row::dropped("--rand-spec-iter", RANDOM),
+    Row::dropped("--rand-spec-pct", RANDOM),
+    Row::dropped("--rand-spec-res", RANDOM),
+    Row::dropped("--rand-pareto-h", RANDOM),
+    Row::dropped("--rand-zipfian-exp", RANDOM),
+    Row::none("--config-file", "files within files are not read: write its options into the line"),
+    Row::secret("MYSQL_PWD="),
+    Row::secret("PGPASSWORD="),
+];
+
+/// Reads a setting that is for the databases of one driver.
+fn of(draft: &mut Draft, scheme: &str, given: &Given, read: fn(&mut Draft, &Given) -> Fate) -> Fate {
+    match draft.place.product {
+        Some(product) if product.scheme == scheme => read(draft, given),
+        _ => Fate::dropped("--db-driver names another database"),
+    }
+}
+
+/// Options that mean something else in each command.
+const OF_COMMAND: [&str; 5] = ["--threads", "--time", "--rate", "--events", "--warmup-time"];
+
+fn normal(name: &str) -> String {
+    let name = name.replace('_', "-");
+    match name.split_once(' ') {
+        Some(("run" | "prepare", "--threads")) | Some(("run", _)) | None => name,
+        Some((_, option)) if option.starts_with("--") => option.to_owned(),
+        Some(_) => name,
+    }
+}
+
+fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
+    let mut found = Vec::new();
+    for call in lines::calls(source, is_program) {
+        let words: Vec<&str> = call.arguments.iter().map(|word| word.text.as_str()).collect();
+        let command = COMMANDS.iter().copied().find(|command| words.contains(command)).unwrap_or("run");
+        found.extend(of_call(&call).into_iter().map(|given| {
+            let option = given.name.replace('_', "-");
+            match OF_COMMAND.contains(&option.as_str()) {
+                true => Given { name: format!("{command} {option}"), ..given },
+                false => given,
+            }
+        }));
+        let line = call.arguments.first().map_or(1, |word| word.line);
+        found.push(Given::new(format!("tpcc.lua {command}"), "", line));
+    }
+    Ok(found)
+}
+
+fn of_call(call: &Call) -> Vec<Given> {
+    // A value always stands behind an =.
+    lines::flags(
+        call,
+        |_| false,
+        |_| None,
+        |word| {
+            let known = COMMANDS.contains(&word.text.as_str());
+            (!known)
+                .then(|| Given::computed("…", "is a word that is neither an option nor a command", word.line))
+        },
+    )
+}
+
+fn defaults(given: &[Given]) -> Vec<(&'static str, &'static str)> {
+    let mut all = vec![
+        ("--db-driver", "mysql"),
+        ("--scale", "100"),
+        ("--tables", "1"),
+        ("--trx-level", "RR"),
+        ("--use-fk", "1"),
+    ];
+    let is_postgres = given.iter().any(|given| given.name == "--db-driver" && given.text() == "pgsql");
+    let has_socket = given.iter().any(|given| normal(&given.name) == "--mysql-socket");
+    match (is_postgres, has_socket) {
+        (true, _) => all.extend([
+            ("--pgsql-host", "localhost"),
+            ("--pgsql-port", "5432"),
+            ("--pgsql-user", "sbtest"),
+            ("--pgsql-db", "sbtest"),
+        ]),
+        (false, true) => all.extend([("--mysql-user", "sbtest"), ("--mysql-db", "sbtest")]),
+        (false, false) => {
+            all.extend([
+                ("--mysql-host", "localhost"),
+                ("--mysql-port", "3306"),
+                ("--mysql-user", "sbtest"),
+                ("--mysql-db", "sbtest"),
+            ]);
+        }
+    }
+    if given.iter().any(|given| given.name == "tpcc.lua run") {
+        all.extend([
+            ("run --threads", "1"),
+            ("run --time", "10"),
+            ("run --rate", "0"),
+            ("run --warmup-time", "0"),
+        ]);
+    }
+    all
+}
+
+fn finish(draft: &mut Draft) {
+    if draft.place.options.contains_key("socket") {
+        draft.place.hosts.clear();
+        draft.place.port = None;
+        draft.place.set_hosts("localhost");
+    }
+    let scale = draft.kept_number("scale", 0).unwrap_or(100);
+    let tables = draft.kept_number("tables", 0).unwrap_or(1);
+    draft.derive(
+        "warehouses",
+        scale * tables,
+        if tables == 1 { "--scale" } else { "--scale times --tables" },
+    );
+    if tables > 1 {
+        draft.note(format!(
+            "sysbench-tpcc has {tables} sets of tables with {scale} warehouses each; Lydite has one set with as many rows"
+        ));
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of imports.
+
+mod files;
+mod leaks;
+mod page;
+mod sources;

@@ -1,0 +1,118 @@
+//! `lydite import`: plans that `lydite run` takes, new files only, and passwords nowhere.
+
+use crate::program::{Program, json, lydite, scratch, text};
+use std::fs;
+use std::path::Path;
+
+/// The password in all files.
+const PASSWORD: &str = "hunter2";
+
+const BENCHBASE: &str = "<parameters><type>SQLITE</type><url>jdbc:sqlite:FILE</url><username>u</username>
+<password>hunter2</password><scalefactor>1</scalefactor><terminals>1</terminals>
+<works><work><time>1</time><rate>unlimited</rate><weights>45,43,4,4,4</weights></work></works>
+<transactiontypes><transactiontype><name>NewOrder</name></transactiontype><transactiontype><name>Payment</name></transactiontype>
+<transactiontype><name>OrderStatus</name></transactiontype><transactiontype><name>Delivery</name></transactiontype>
+<transactiontype><name>StockLevel</name></transactiontype></transactiontypes></parameters>";
+
+#[test]
+fn a_plan_of_another_programs_file_runs() {
+    let directory = scratch();
+    let (file, plan, result) =
+        (directory.join("tpcc.xml"), directory.join("plan.toml"), directory.join("result.json"));
+    fs::write(&file, BENCHBASE.replace("FILE", text(&directory.join("t.db")))).unwrap();
+    let ended = lydite(&["import", text(&file), "-o", text(&plan)]).code(0);
+    assert!(ended.stdout.contains(&format!("lydite run -c {}", text(&plan))), "{ended:?}");
+    assert!(!format!("{ended:?}{}", fs::read_to_string(&plan).unwrap()).contains(PASSWORD));
+    let run = ["run", "-c", text(&plan), "--size", "tiny", "-q", "--json", text(&result)];
+    lydite(&run).code(0);
+    let result = json(&result);
+    assert_eq!(result["plan"]["warehouses"], 1, "{result:#}");
+    assert_eq!(result["plan"]["mode"], "direct");
+    assert_eq!(result["window"]["measured_s"].as_f64().map(f64::round), Some(1.0));
+}
+
+#[test]
+fn a_file_of_another_program_as_a_plan_is_named_with_the_command_that_reads_it() {
+    let directory = scratch();
+    let file = directory.join("run.tcl");
+    fs::write(&file, "dbset db pg\ndiset tpcc pg_pass hunter2\nvuset vu 4\n").unwrap();
+    for command in ["run", "ab"] {
+        let mut arguments = vec![command, "-c", text(&file)];
+        arguments.extend((command == "ab").then_some(["null:", "null:"]).into_iter().flatten());
+        let ended = lydite(&arguments).code(2);
+        let words =
+            format!("is a configuration of HammerDB: make a plan of it with 'lydite import {}", text(&file));
+        assert!(ended.errors().iter().any(|error| error.contains(&words)), "{ended:?}");
+        assert!(!format!("{ended:?}").contains(PASSWORD), "{ended:?}");
+    }
+}
+
+#[test]
+fn an_import_overwrites_nothing_and_rejects_what_it_can_not_write() {
+    let directory = scratch();
+    let (one, other, plan) =
+        (directory.join("1.sh"), directory.join("2.properties"), directory.join("plan.toml"));
+    fs::write(&one, "go-tpc tpcc run -p hunter2\n").unwrap();
+    fs::write(&other, "db=mysql\nhost=h\nset=d\npassword=hunter2\n").unwrap();
+    let ended = lydite(&["import", text(&one), text(&other), "-o", text(&plan)]).code(2);
+    assert!(ended.only_error().contains("takes one plan, and these files are 2"), "{ended:?}");
+    assert!(!plan.exists());
+    fs::write(&plan, "mine").unwrap();
+    let ended = lydite(&["import", text(&one), "-o", text(&plan)]).code(2);
+    assert!(ended.only_error().contains("exists, and is never overwritten"), "{ended:?}");
+    let ended = lydite(&["import", text(&one), "--json", text(&one)]).code(2);
+    assert!(ended.only_error().contains("is a file of this import"), "{ended:?}");
+    assert_eq!(fs::read_to_string(&plan).unwrap(), "mine");
+    assert!(fs::read_to_string(&one).unwrap().starts_with("go-tpc"));
+    let missing = directory.join("none");
+    let ended = lydite(&["import", text(&missing), text(&directory.join("."))]).code(2);
+    assert_eq!(ended.errors().len(), 2, "{ended:?}");
+}
+
+#[test]
+fn the_standard_input_is_a_file_too() {
+    let directory = scratch();
+    let file = directory.join("line.sh");
+    fs::write(&file, "./tpcc.lua --mysql-password=hunter2 --scale=3 --threads=5 run\n").unwrap();
+    let ended = Program::new(&["import", "/dev/stdin"]).within(&directory).run();
+    assert!(ended.code(2).only_error().contains("is empty"));
+    let ended = lydite(&["import", text(&file)]).code(0);
+    let plan: toml::Table = ended.stdout.parse().expect("the standard output is a plan");
+    assert_eq!(plan["warehouses"].as_integer(), Some(3));
+    assert_eq!(plan["terminals"].as_integer(), Some(5));
+    assert!(!format!("{ended:?}").contains(PASSWORD));
+}
+
+/// Files whose plans `lydite run` refuses as they are, with a part of the reason.
+const REFUSED: &[(&str, &str)] = &[];
+
+#[test]
+fn the_plans_of_all_files_are_plans_that_run_takes() {
+    let directory = scratch();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../import/tests/files");
+    let mut wrong = Vec::new();
+    for tool in fs::read_dir(root).unwrap() {
+        let mut files: Vec<_> =
+            fs::read_dir(tool.unwrap().path()).unwrap().map(|file| file.unwrap().path()).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "in"));
+        for file in files {
+            let out = directory.join("out.json");
+            let ended = lydite(&["import", text(&file), "--json", text(&out)]);
+            if format!("{ended:?}").contains(PASSWORD) {
+                wrong.push(format!("{}: {ended:?}", file.display()));
+            }
+            let Ok(document) = fs::read_to_string(&out) else { continue };
+            fs::remove_file(&out).unwrap();
+            if document.contains(PASSWORD) {
+                wrong.push(format!("{}: {document}", file.display()));
+            }
+            let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+            let problems = document["plans"][0]["problems"].to_string();
+            let known = REFUSED.iter().find(|(name, _)| file.ends_with(name)).map_or("[]", |(_, part)| part);
+            if !problems.contains(known) {
+                wrong.push(format!("{}: {problems}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
