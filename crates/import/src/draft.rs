@@ -39,7 +39,7 @@ pub(crate) struct Draft {
     /// Values that only mean something together, by name and group.
     kept: BTreeMap<(&'static str, usize), String>,
     /// Fates that differ from what the row said, since they depend on several settings.
-    pub(crate) amended: BTreeMap<(&'static str, usize), Fate>,
+    pub(crate) amended: BTreeMap<(String, usize), Fate>,
     /// Fates of parts of the setting that is being read.
     pub(crate) parts: Vec<(String, Fate)>,
     /// Sentences for the user.
@@ -93,8 +93,8 @@ impl Draft {
     }
 
     /// Replaces the fate of a setting.
-    pub(crate) fn amend(&mut self, row: &'static str, group: usize, fate: Fate) {
-        self.amended.insert((row, group), fate);
+    pub(crate) fn amend(&mut self, setting: &str, group: usize, fate: Fate) {
+        self.amended.insert((setting.to_owned(), group), fate);
     }
 
     /// Adds a sentence for the user.
@@ -164,6 +164,16 @@ impl Draft {
         let fate = Fate::translated(format!("the URL's {name}={value}"));
         self.place.options.insert(name, value);
         fate
+    }
+
+    /// Sets an option of the URL to `on` or `off`.
+    pub(crate) fn on_off(&mut self, name: &'static str, given: &Given) -> Fate {
+        given.switched(|on| self.option(name, if on { "on" } else { "off" }))
+    }
+
+    /// Sets a key to the first value for true, and to the other one for false.
+    pub(crate) fn either(&mut self, key: &'static str, given: &Given, [yes, no]: [&str; 2]) -> Fate {
+        given.switched(|on| self.set(key, if on { yes } else { no }))
     }
 
     /// Sets the database by its name.

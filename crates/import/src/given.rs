@@ -1,5 +1,6 @@
 //! Settings as they stand in a file.
 
+use crate::fate::Fate;
 use std::fmt;
 
 /// A setting as it stands in a file. Its `Debug` leaves out the value, which may be a password.
@@ -47,11 +48,29 @@ impl Given {
 
     /// Returns the value of `true`, `yes`, `on`, `1` and their opposites.
     pub(crate) fn switch(&self) -> Option<bool> {
-        match self.text().to_ascii_lowercase().as_str() {
-            "true" | "yes" | "on" | "1" => Some(true),
-            "false" | "no" | "off" | "0" => Some(false),
-            _ => None,
-        }
+        switch(self.text())
+    }
+
+    /// Returns the fate that a function has for a switch.
+    pub(crate) fn switched(&self, fate: impl FnOnce(bool) -> Fate) -> Fate {
+        self.switch().map_or_else(|| Fate::unknown("must be true or false"), fate)
+    }
+
+    /// True if the value is this one, as a word, a number or a switch.
+    pub(crate) fn is(&self, value: &str) -> bool {
+        let number = |text: &str| text.parse::<f64>().ok();
+        let same = |one: Option<f64>| one.is_some() && one == number(self.text());
+        self.text().eq_ignore_ascii_case(value)
+            || same(number(value))
+            || (switch(value).is_some() && switch(value) == self.switch())
+    }
+}
+
+fn switch(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
     }
 }
 

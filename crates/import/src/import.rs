@@ -138,7 +138,7 @@ fn agree(tool: &Tool, one: &[Given], other: &[Given]) -> bool {
 /// Returns the row of a setting with its place in the table.
 fn row_of(tool: &Tool, name: &str) -> Option<(usize, &'static Row)> {
     let name = (tool.normal)(name);
-    tool.rows.iter().enumerate().find(|(_, row)| row.name == name)
+    tool.rows.iter().enumerate().find(|(_, row)| row.each().any(|known| known == name))
 }
 
 /// Returns the fate of a setting that has no row.
@@ -146,7 +146,7 @@ fn not_known(tool: &Tool, given: &Given) -> Fate {
     if let (Err(reason), "…") = (&given.value, given.name.as_str()) {
         return Fate::unknown(reason.0);
     }
-    let known: Vec<&str> = tool.rows.iter().map(|row| row.name).collect();
+    let known: Vec<&str> = tool.rows.iter().flat_map(Row::each).collect();
     let hint = nearest(&(tool.normal)(&given.name), &known).map(|known| format!(": did you mean {known}?"));
     Fate::unknown(format!(
         "is a setting of {} that Lydite does not know{}",
@@ -158,9 +158,10 @@ fn not_known(tool: &Tool, given: &Given) -> Fate {
 /// Returns the name of a setting as messages have it. A text without a value may be the rest of a password.
 fn shown_name(tool: &Tool, given: &Given) -> String {
     let is_alone = given.value.as_ref().is_ok_and(String::is_empty);
-    match is_alone && row_of(tool, &given.name).is_none() {
-        true => "…".to_owned(),
-        false => named(&given.name),
+    match row_of(tool, &given.name) {
+        Some(_) => given.name.clone(),
+        None if is_alone => "…".to_owned(),
+        None => named(&given.name),
     }
 }
 
@@ -199,11 +200,11 @@ impl Import {
             notes,
             target,
             has_password: draft.has_password
-                || settings.iter().any(|(_, _, setting)| setting.fate.kind == Kind::Secret),
+                || settings.iter().any(|(_, setting)| setting.fate.kind == Kind::Secret),
             draft,
         };
-        for (row, group, mut setting) in settings {
-            if let Some(fate) = row.and_then(|row| import.draft.amended.get(&(row, group))) {
+        for (of, mut setting) in settings {
+            if let Some(fate) = of.and_then(|of| import.draft.amended.get(&of)) {
                 setting.fate = fate.clone();
             }
             import.settings.push(setting);
@@ -241,25 +242,14 @@ impl Import {
         plan
     }
 
-    /// Returns the number of warehouses, if the files say it.
-    #[must_use]
-    pub fn warehouses(&self) -> Option<u64> {
-        self.draft.number("warehouses")
-    }
-
-    /// Returns the number of connections that load, if the files say it.
-    #[must_use]
-    pub fn jobs(&self) -> Option<u64> {
-        self.draft.number("jobs")
-    }
-
     /// Returns the settings that are not understood.
     pub fn not_understood(&self) -> impl Iterator<Item = &Setting> {
         self.settings.iter().filter(|setting| setting.fate.kind == Kind::NotUnderstood)
     }
 }
 
-type Settled = (Option<&'static str>, usize, Setting);
+/// A setting, and its name in the table with its group; none for a part of a setting.
+type Settled = (Option<(String, usize)>, Setting);
 
 /// Applies the row of each setting, in the order of the table. Returns the settings in the order of the files.
 fn settle(tool: &'static Tool, draft: &mut Draft, givens: &[(Option<String>, Given)]) -> Vec<Settled> {
@@ -289,9 +279,10 @@ fn settle(tool: &'static Tool, draft: &mut Draft, givens: &[(Option<String>, Giv
         };
         let name = shown_name(tool, given);
         let parts = std::mem::take(&mut draft.parts);
-        settled.push((at, (row.map(|(_, row)| row.name), given.group, setting(name.clone(), fate))));
+        let of = ((tool.normal)(&given.name), given.group);
+        settled.push((at, (Some(of), setting(name.clone(), fate))));
         for (part, fate) in parts {
-            settled.push((at, (None, 0, setting(format!("{name} {part}"), fate))));
+            settled.push((at, (None, setting(format!("{name} {part}"), fate))));
         }
     }
     settled.sort_by_key(|(at, _)| *at);

@@ -21,7 +21,7 @@ mod tools;
 
 pub use fate::{Fate, Kind};
 pub use import::{Import, ImportError, read_files, tool_of};
-pub use jdbc::{MYSQL_ROWS, POSTGRES_ROWS};
+pub use jdbc::PARAMETERS;
 pub use setting::Setting;
 pub use source::{Source, SourceError};
 pub use table::{Row, Tool};

@@ -32,8 +32,8 @@ pub struct Tool {
 /// A setting of a program, and what becomes of it.
 #[derive(Clone, Copy)]
 pub struct Row {
-    /// Name in the program's files.
-    pub name: &'static str,
+    /// Name in the program's files, or several with `, ` between them.
+    pub names: &'static str,
     /// What it becomes, or why it becomes nothing.
     pub becomes: &'static str,
     pub(crate) treat: Treat,
@@ -44,6 +44,8 @@ pub struct Row {
 pub(crate) enum Treat {
     /// The function puts it into the plan.
     Read(fn(&mut Draft, &Given) -> Fate),
+    /// Lydite does what this value means, and nothing like the others.
+    Only(&'static str),
     /// It is of this kind, whatever its value.
     Fixed(Kind),
 }
@@ -51,39 +53,58 @@ pub(crate) enum Treat {
 impl Row {
     /// A setting that becomes a part of the plan.
     pub(crate) const fn plan(
-        name: &'static str,
+        names: &'static str,
         becomes: &'static str,
         read: fn(&mut Draft, &Given) -> Fate,
     ) -> Self {
-        Self { name, becomes, treat: Treat::Read(read) }
+        Self { names, becomes, treat: Treat::Read(read) }
+    }
+
+    /// A setting of which Lydite does what `value` means, and nothing like its other values.
+    pub(crate) const fn only(names: &'static str, value: &'static str, otherwise: &'static str) -> Self {
+        Self { names, becomes: otherwise, treat: Treat::Only(value) }
     }
 
     /// A setting that Lydite does not need.
-    pub(crate) const fn dropped(name: &'static str, reason: &'static str) -> Self {
-        Self { name, becomes: reason, treat: Treat::Fixed(Kind::Dropped) }
+    pub(crate) const fn dropped(names: &'static str, reason: &'static str) -> Self {
+        Self { names, becomes: reason, treat: Treat::Fixed(Kind::Dropped) }
     }
 
     /// A setting that Lydite has nothing like.
-    pub(crate) const fn none(name: &'static str, reason: &'static str) -> Self {
-        Self { name, becomes: reason, treat: Treat::Fixed(Kind::NoCounterpart) }
+    pub(crate) const fn none(names: &'static str, reason: &'static str) -> Self {
+        Self { names, becomes: reason, treat: Treat::Fixed(Kind::NoCounterpart) }
     }
 
     /// A setting that Lydite does anyway.
-    pub(crate) const fn anyway(name: &'static str, becomes: &'static str) -> Self {
-        Self { name, becomes, treat: Treat::Fixed(Kind::Translated) }
+    pub(crate) const fn anyway(names: &'static str, becomes: &'static str) -> Self {
+        Self { names, becomes, treat: Treat::Fixed(Kind::Translated) }
     }
 
     /// A password.
-    pub(crate) const fn secret(name: &'static str) -> Self {
-        Self { name, becomes: crate::fate::PASSWORD, treat: Treat::Fixed(Kind::Secret) }
+    pub(crate) const fn secret(names: &'static str) -> Self {
+        Self { names, becomes: crate::fate::PASSWORD, treat: Treat::Fixed(Kind::Secret) }
     }
 
     /// Returns the kind of fate that the setting has as a rule.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self.treat {
-            Treat::Read(_) => Kind::Translated,
+            Treat::Read(_) | Treat::Only(_) => Kind::Translated,
             Treat::Fixed(kind) => kind,
+        }
+    }
+
+    /// Returns each of the names.
+    pub fn each(&self) -> impl Iterator<Item = &'static str> {
+        self.names.split(", ")
+    }
+
+    /// Returns what the setting becomes, as the book says it.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        match self.treat {
+            Treat::Only(value) => format!("the same without it for `{value}`; else: {}", self.becomes),
+            _ => self.becomes.to_owned(),
         }
     }
 
@@ -94,6 +115,9 @@ impl Row {
             (Treat::Read(_), Err(reason)) => {
                 Fate::unknown(format!("{}: set {} yourself", reason.0, self.becomes))
             }
+            (Treat::Only(_), Err(reason)) => Fate::unknown(reason.0),
+            (Treat::Only(value), Ok(_)) if given.is(value) => Fate::translated("Lydite does the same"),
+            (Treat::Only(_), Ok(_)) => Fate::none(self.becomes),
             (Treat::Read(read), Ok(_)) => {
                 draft.origin = given.name.clone();
                 draft.by_default = given.is_default();

@@ -192,11 +192,12 @@ pub struct Entries {
 
 /// Returns the error about a file that is the configuration of another program; none for other files.
 fn foreign(bytes: &[u8], path: &Path) -> Option<String> {
-    let file = path.display();
-    let tool = tool_of(&Source::from_bytes(file.to_string(), bytes).ok()?)?;
+    let file = path.display().to_string();
+    let tool = tool_of(&Source::from_bytes(file.as_str(), bytes).ok()?)?;
     Some(format!(
-        "--config {file}: is a configuration of {}: make a plan of it with 'lydite import {file} -o plan.toml'",
-        tool.name
+        "--config {file}: is a configuration of {}: make a plan of it with: lydite import {} -o plan.toml",
+        tool.name,
+        shell_words::quote(&file)
     ))
 }
 

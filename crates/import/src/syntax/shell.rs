@@ -76,24 +76,25 @@ impl Reader<'_> {
         true
     }
 
-    /// Leaves out the file of a redirection, and the number of its descriptor.
+    /// Leaves out the file of a redirection.
     fn redirection(&mut self) {
         while self.letters.peek().is_some_and(|letter| ">&< ".contains(*letter)) {
             self.next();
         }
-        if self.words.last().is_some_and(|word| word.text == "2" || word.text == "1") {
-            self.words.pop();
-        }
         self.word();
     }
 
-    /// Reads a word; none for a continued line.
+    /// Reads a word; none for a continued line, and for the number of a descriptor right before a redirection.
     fn word(&mut self) -> Option<Word> {
         let mut word = Word { text: String::new(), computed: false, line: self.line };
         let mut is_empty = true;
         while let Some(&letter) = self.letters.peek() {
-            if letter.is_whitespace() || ENDS.contains(letter) || "><".contains(letter) {
+            if letter.is_whitespace() || ENDS.contains(letter) {
                 break;
+            }
+            if "><".contains(letter) {
+                let is_number = !is_empty && word.text.bytes().all(|byte| byte.is_ascii_digit());
+                return (!is_number).then_some(word);
             }
             self.next();
             match letter {
@@ -177,8 +178,7 @@ mod tests {
 
     #[test]
     fn words_are_those_of_a_shell() {
-        let text =
-            "# no\nsudo a --b 'c d' \"e\\\"$F\" \\\n  -g\\ h > out.log 2>&1 && i; j | k `l m` x$(n)y ${o}\n";
+        let text = "# no\nsudo a --b 'c d' \"e\\\"$F\" \\\n  -g\\ h 3 > out.log 2>&1 && i; j | k `l m` x$(n)y ${o}\n";
         let read: Vec<Vec<(String, bool)>> = commands(text)
             .into_iter()
             .map(|words| words.into_iter().map(|word| (word.text, word.computed)).collect())
@@ -195,7 +195,8 @@ mod tests {
                     ("--b", false),
                     ("c d", false),
                     ("e\"", true),
-                    ("-g h", false)
+                    ("-g h", false),
+                    ("3", false)
                 ]),
                 of(&[("i", false)]),
                 of(&[("j", false)]),

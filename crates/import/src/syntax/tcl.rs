@@ -266,9 +266,9 @@ mod tests {
             shown(commands(text)),
             [
                 "2 a|b c|d e|f",
-                "3 g|?|?|k?",
+                "3 g|h?|?|kl?",
                 "4 if|$x > 1|\n  m n\n|else| o p ",
-                "4> ?|>|1",
+                "4> x?|>|1",
                 "5> m|n",
                 "6> o|p"
             ]

@@ -10,7 +10,7 @@ use crate::source::{Source, SourceError};
 use crate::syntax::xml::{self, elements, line, text_of};
 use crate::table::{Row, Tool};
 use roxmltree::Node;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// BenchBase.
 pub(crate) static TOOL: Tool = Tool {
@@ -30,7 +30,7 @@ pub(crate) static TOOL: Tool = Tool {
     normal: str::to_owned,
     defaults: |given| {
         let has_work = given.iter().any(|given| given.name == "work/time");
-        let all = [("isolation", "TRANSACTION_SERIALIZABLE"), ("scalefactor", "1")];
+        let all = [("isolation", "TRANSACTION_SERIALIZABLE"), ("scalefactor", "1"), ("retries", "3")];
         if has_work { all.to_vec() } else { Vec::new() }
     },
     finish,
@@ -52,11 +52,10 @@ static ROWS: &[Row] = &[
     Row::secret("password"),
     Row::anyway("reconnectOnConnectionFailure", "lost sessions always reconnect"),
     Row::plan("newConnectionPerTxn", "the URL's `connection=per-transaction`", |draft, given| {
-        match given.switch() {
-            Some(true) => draft.option("connection", "per-transaction"),
-            Some(false) => Fate::translated("connections are kept"),
-            None => Fate::unknown("must be true or false"),
-        }
+        given.switched(|on| match on {
+            true => draft.option("connection", "per-transaction"),
+            false => Fate::translated("connections are kept"),
+        })
     }),
     Row::plan("isolation", "the URL's `isolation`", |draft, given| {
         match given.text().to_ascii_uppercase().trim_start_matches("TRANSACTION_") {
@@ -160,10 +159,7 @@ static ROWS: &[Row] = &[
     Row::plan("work/active_terminals", "`terminals` of a phase", |draft, given| {
         draft.keep_count("active", given, (1, MOST_TERMINALS), "terminals")
     }),
-    Row::plan("work/serial", "nothing if false", |_, given| match given.switch() {
-        Some(false) => Fate::dropped("transactions are drawn, as without it"),
-        _ => Fate::none("transactions are drawn, not played in an order"),
-    }),
+    Row::only("work/serial", "false", "transactions are drawn, not played in an order"),
     Row::dropped("[bench]", "it is for another benchmark than tpcc"),
 ];
 
@@ -186,7 +182,7 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
                     elements(work).for_each(|node| leaf(&mut found, "work/", node, at + 1));
                 }
             }
-            "transactiontypes" => {
+            "transactiontypes" if !is_of_another(element) => {
                 for (at, of) in list("transactiontype").into_iter().enumerate() {
                     elements(of).for_each(|node| leaf(&mut found, "transactiontype/", node, at + 1));
                 }
@@ -197,16 +193,23 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
         }
     }
     let named = |given: &&Given| given.name == "transactiontype/name";
-    let names: Vec<&Given> = found.iter().filter(named).collect();
-    if !names.is_empty() && names.iter().all(|given| place_of(given.text()).is_none()) {
+    let has_types = elements(root).any(|node| node.has_tag_name("transactiontypes"));
+    if has_types && found.iter().filter(named).all(|given| place_of(given.text()).is_none()) {
         return Err(SourceError::OtherWorkload("another benchmark of BenchBase than TPC-C"));
     }
     Ok(found)
 }
 
+/// True if an element is for another benchmark than TPC-C.
+fn is_of_another(node: Node<'_, '_>) -> bool {
+    node.attribute("bench").is_some_and(|bench| !bench.eq_ignore_ascii_case("tpcc"))
+}
+
 fn leaf(found: &mut Vec<Given>, prefix: &str, node: Node<'_, '_>, group: usize) {
-    let other = node.attribute("bench").is_some_and(|bench| !bench.eq_ignore_ascii_case("tpcc"));
-    let name = if other { "[bench]".to_owned() } else { format!("{prefix}{}", node.tag_name().name()) };
+    let name = match is_of_another(node) {
+        true => "[bench]".to_owned(),
+        false => format!("{prefix}{}", node.tag_name().name()),
+    };
     found.push(Given::new(name, text_of(node), line(node)).in_group(group));
 }
 
@@ -222,7 +225,9 @@ struct Work {
 }
 
 fn finish(draft: &mut Draft) {
-    let works: Vec<Work> = draft.groups("time").into_iter().map(|group| work(draft, group)).collect();
+    let groups: BTreeSet<usize> =
+        ["time", "rate", "weights"].into_iter().flat_map(|name| draft.groups(name)).collect();
+    let works: Vec<Work> = groups.into_iter().map(|group| work(draft, group)).collect();
     let Some(first) = works.first().map(|work| work.group) else { return };
     let warmup = draft.kept_number("warmup", first).unwrap_or(0);
     draft.derive("warmup", decimal::time(warmup * 1_000), "warmup of the first work");
@@ -255,7 +260,10 @@ fn finish(draft: &mut Draft) {
             true
         }
         None => {
-            draft.derive("mode", "direct", "rate");
+            // A rate that is not understood says nothing.
+            if !draft.groups("rate").is_empty() {
+                draft.derive("mode", "direct", "rate");
+            }
             false
         }
     };
@@ -280,7 +288,9 @@ fn drop_rates(draft: &mut Draft, works: &[Work], reason: &'static str) {
 
 /// Sets the keys of a plan with one work.
 fn single(draft: &mut Draft, work: &Work, has_rate: bool) {
-    draft.derive("duration", decimal::time(work.seconds * 1_000), "time");
+    if work.seconds > 0 {
+        draft.derive("duration", decimal::time(work.seconds * 1_000), "time");
+    }
     if let Some(rate) = work.rate.filter(|_| has_rate) {
         draft.derive("rate", json_number(rate), "rate");
     }
@@ -298,7 +308,7 @@ fn phases(draft: &mut Draft, works: Vec<Work>, has_rate: bool) {
     if let Some(rate) = highest.filter(|_| has_rate) {
         draft.derive("rate", json_number(rate), "the highest rate; phases have their own");
     }
-    for work in works {
+    for work in works.into_iter().filter(|work| work.seconds > 0) {
         let mut phase = BTreeMap::new();
         phase.insert("lasts", decimal::time(work.seconds * 1_000).into());
         if let Some(rate) = work.rate.filter(|_| has_rate) {
@@ -318,10 +328,11 @@ fn phases(draft: &mut Draft, works: Vec<Work>, has_rate: bool) {
 fn work(draft: &mut Draft, group: usize) -> Work {
     let seconds = draft.kept_number("time", group).unwrap_or(0);
     if seconds == 0 {
+        draft.note("a work has no time: set duration, or make it a phase that lasts");
         draft.amend(
             "work/time",
             group,
-            Fate::none("a work without a time plays each transaction once: set duration"),
+            Fate::none("a work without a time plays each transaction once, and Lydite plays for a time: set duration"),
         );
     }
     let rate = match draft.kept("rate", group) {
@@ -337,7 +348,7 @@ fn work(draft: &mut Draft, group: usize) -> Work {
             Fate::unknown("needs a share for each transactiontype, and one above zero"),
         );
     }
-    Work { group, seconds: seconds.max(1), rate, mix, active: draft.kept_number("active", group) }
+    Work { group, seconds, rate, mix, active: draft.kept_number("active", group) }
 }
 
 /// Returns the mix of a work's weights, which stand in the order of the transaction types.

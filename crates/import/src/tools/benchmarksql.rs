@@ -24,7 +24,12 @@ pub(crate) static TOOL: Tool = Tool {
         let has = |name: &str| names.iter().any(|known| known == name);
         has("conn") && (has("db") || has("driver")) && (has("warehouses") || has("runMins") || has("user"))
     },
-    read: |source| Ok(properties::parse(&source.text)),
+    read: |source| {
+        let mut found = properties::parse(&source.text);
+        // Its own files have such comments, which Java reads as properties.
+        found.retain(|given| !given.name.starts_with("//"));
+        Ok(found)
+    },
     normal: str::to_owned,
     defaults: |given| {
         let has = |name: &str| given.iter().any(|given| given.name == name);
@@ -40,9 +45,9 @@ pub(crate) static TOOL: Tool = Tool {
     finish,
 };
 
-const SHARE: &str = "`mix`; New-Orders are what the other shares leave";
+/// Shares in the order of Lydite's types, from Payment on.
+const SHARES: [&str; 4] = ["paymentWeight", "orderStatusWeight", "deliveryWeight", "stockLevelWeight"];
 const COLLECTOR: &str = "`observe` samples the database, this machine and other hosts each second";
-const RAMP: &str = "emulated users start in the steady state";
 
 static ROWS: &[Row] = &[
     Row::plan("db", "the URL's scheme", Draft::product),
@@ -59,26 +64,24 @@ static ROWS: &[Row] = &[
             _ => Fate::unknown("must be Generic or a StoredProc application"),
         },
     ),
-    Row::plan("useStoredProcedures", "`tx`", |draft, given| match given.switch() {
-        Some(true) => draft.set("tx", "procedures"),
-        Some(false) => draft.set("tx", "statements"),
-        None => Fate::unknown("must be true or false"),
+    Row::plan("useStoredProcedures", "`tx`", |draft, given| {
+        draft.either("tx", given, ["procedures", "statements"])
     }),
     Row::plan("warehouses", "`warehouses`", |draft, given| {
         draft.count("warehouses", given, 1, MOST_WAREHOUSES)
     }),
-    Row::plan("useWarehouseFrom", "`active_warehouses`, together with useWarehouseTo", range_end),
-    Row::plan("useWarehouseTo", "`active_warehouses`, together with useWarehouseFrom", range_end),
+    Row::plan("useWarehouseFrom, useWarehouseTo", "`active_warehouses`, unless -1", range_end),
     Row::plan("loadWorkers", "`jobs`", |draft, given| draft.count("jobs", given, 1, MOST)),
     Row::dropped("fileLocation", "`lydite load --csv DIR` writes files of the rows"),
     Row::dropped("nodes", "loads have `jobs` connections"),
     Row::plan("terminals", "`terminals` (version 5)", |draft, given| {
         draft.count("terminals", given, 1, MOST_TERMINALS)
     }),
-    Row::plan("runTxnsPerTerminal", "nothing if 0 (version 5)", |_, given| match given.text() {
-        "0" => Fate::dropped("runMins sets the end"),
-        _ => Fate::none("a run ends after a time, not after a number of transactions: set duration"),
-    }),
+    Row::only(
+        "runTxnsPerTerminal",
+        "0",
+        "a run ends after a time, not after a number of transactions: set duration",
+    ),
     Row::plan("runMins", "`duration`", |draft, given| match given.text() {
         "0" => Fate::none("a run ends after a time, not after a number of transactions: set duration"),
         _ => draft.time("duration", given, 60_000),
@@ -105,25 +108,24 @@ static ROWS: &[Row] = &[
         draft.count("sessions", given, 1, MOST_TERMINALS)
     }),
     Row::dropped("monkeys", "one thread has the emulated users"),
-    Row::dropped("maxDeliveryBGThreads", "deliveries wait in the queue of all sessions"),
-    Row::dropped("maxDeliveryBGPerWarehouse", "deliveries wait in the queue of all sessions"),
+    Row::dropped(
+        "maxDeliveryBGThreads, maxDeliveryBGPerWarehouse",
+        "deliveries wait in the queue of all sessions",
+    ),
     Row::plan("rampupMins", "`warmup` (version 6)", |draft, given| draft.time("warmup", given, 60_000)),
     Row::dropped("rampupSUTMins", "all sessions connect before the warm-up"),
-    Row::dropped("rampupTerminalMins", RAMP),
-    Row::dropped("reportIntervalSecs", "the live view and the result have each second"),
-    Row::dropped("resultIntervalSecs", "the live view and the result have each second"),
-    Row::plan("restartSUTThreadProbability", "nothing if 0", |_, given| {
-        match Milli::parse(given.text(), 1.0) {
-            Some(Milli(0)) => Fate::dropped("sessions keep their connections"),
-            _ => Fate::none("`connection_lifetime` in the URL renews connections after a time"),
-        }
-    }),
-    Row::plan("keyingTimeMultiplier", "`rte.wait_factor`, if both multipliers are one", |draft, given| {
-        multiplier(draft, "keying", given)
-    }),
-    Row::plan("thinkTimeMultiplier", "`rte.wait_factor`, if both multipliers are one", |draft, given| {
-        multiplier(draft, "think", given)
-    }),
+    Row::dropped("rampupTerminalMins", "emulated users start in the steady state"),
+    Row::dropped("reportIntervalSecs, resultIntervalSecs", "the live view and the result have each second"),
+    Row::only(
+        "restartSUTThreadProbability",
+        "0",
+        "`connection_lifetime` in the URL renews connections after a time",
+    ),
+    Row::plan(
+        "keyingTimeMultiplier, thinkTimeMultiplier",
+        "`rte.wait_factor`, if both are the same number",
+        multiplier,
+    ),
     Row::plan(
         "terminalMultiplier",
         "`terminals`: ten times it for each warehouse; at most 1",
@@ -136,37 +138,34 @@ static ROWS: &[Row] = &[
             _ => Fate::none("a warehouse has ten users at most: `rte.wait_factor` makes them faster"),
         },
     ),
-    Row::dropped("traceTerminalIO", "`--set` has no trace; sampled answers are checked against their inputs"),
-    Row::plan("newOrderWeight", "`mix`: BenchmarkSQL itself takes what the other shares leave", |_, _| {
-        Fate::translated("mix, as what the other shares leave")
-    }),
-    Row::plan("paymentWeight", SHARE, |draft, given| share(draft, "payment", given)),
-    Row::plan("orderStatusWeight", SHARE, |draft, given| share(draft, "order_status", given)),
-    Row::plan("deliveryWeight", SHARE, |draft, given| share(draft, "delivery", given)),
-    Row::plan("stockLevelWeight", SHARE, |draft, given| share(draft, "stock_level", given)),
+    Row::dropped("traceTerminalIO", "there is no such trace"),
+    Row::anyway("newOrderWeight", "`mix`: BenchmarkSQL itself takes what the other shares leave"),
+    Row::plan(
+        "paymentWeight, orderStatusWeight, deliveryWeight, stockLevelWeight",
+        "`mix`; New-Orders are what these leave",
+        share,
+    ),
     Row::none("rollbackPercent", "the standard's 1 % of New-Orders roll back"),
     Row::dropped("resultDirectory", "`json` and `report` in the plan name the files of the result"),
     Row::dropped("reportScript", "`report` in the plan writes a page"),
-    Row::dropped("osCollectorScript", COLLECTOR),
-    Row::dropped("osCollectorInterval", COLLECTOR),
-    Row::dropped("osCollectorSSHAddr", COLLECTOR),
-    Row::dropped("osCollectorDevices", COLLECTOR),
+    Row::dropped("osCollectorScript, osCollectorInterval, osCollectorSSHAddr, osCollectorDevices", COLLECTOR),
 ];
 
-fn share(draft: &mut Draft, name: &'static str, given: &Given) -> Fate {
+fn share(draft: &mut Draft, given: &Given) -> Fate {
     match Milli::parse(given.text(), 100.0) {
         Some(share) => {
-            draft.keep(name, 0, share.0);
+            let at = SHARES.iter().position(|name| *name == given.name).unwrap_or(0);
+            draft.keep("share", at, share.0);
             Fate::translated("mix")
         }
         None => Fate::unknown("must be a number of percent"),
     }
 }
 
-fn multiplier(draft: &mut Draft, name: &'static str, given: &Given) -> Fate {
+fn multiplier(draft: &mut Draft, given: &Given) -> Fate {
     match Milli::parse(given.text(), 1_000.0) {
         Some(factor) => {
-            draft.keep(name, 0, factor.0);
+            draft.keep("factor", usize::from(given.name.starts_with("think")), factor.0);
             Fate::translated("rte.wait_factor")
         }
         None => Fate::unknown("must be a number up to 1000"),
@@ -218,8 +217,8 @@ fn users(draft: &mut Draft) {
     if let (Some(warehouses), Some(factor)) = (warehouses, draft.kept_number("terminals", 0)) {
         draft.derive("terminals", (warehouses * factor / 100).max(1), "terminalMultiplier");
     }
-    let factor = |name| draft.kept_number(name, 0).map(Milli);
-    match (factor("keying"), factor("think")) {
+    let factor = |at| draft.kept_number("factor", at).map(Milli);
+    match (factor(0), factor(1)) {
         (Some(keying), Some(think)) if keying == think => {
             draft.derive("rte.wait_factor", json_number(keying), "keyingTimeMultiplier, thinkTimeMultiplier");
         }
@@ -234,20 +233,18 @@ fn users(draft: &mut Draft) {
 }
 
 fn mix(draft: &mut Draft) {
-    let names = ["payment", "order_status", "delivery", "stock_level"];
-    let defaults = [43_478, 4_348, 4_348, 4_348];
-    if names.iter().all(|name| draft.kept(name, 0).is_none()) {
+    let mut shares = [43_478, 4_348, 4_348, 4_348].map(Milli);
+    if draft.groups("share").is_empty() {
         return;
     }
-    let mut shares = [Milli(0); 4];
-    for ((share, name), default) in shares.iter_mut().zip(names).zip(defaults) {
-        *share = Milli(draft.kept_number(name, 0).unwrap_or(default));
+    for (at, share) in shares.iter_mut().enumerate() {
+        share.0 = draft.kept_number("share", at).unwrap_or(share.0);
     }
     match mix_of_rest(shares) {
         Some(mix) => draft.derive("mix", mix, "the weights"),
         None => {
-            for row in ["paymentWeight", "orderStatusWeight", "deliveryWeight", "stockLevelWeight"] {
-                draft.amend(row, 0, Fate::unknown("the shares sum to more than 100"));
+            for name in SHARES {
+                draft.amend(name, 0, Fate::unknown("the shares sum to more than 100"));
             }
         }
     }

@@ -48,9 +48,14 @@ pub(crate) static TOOL: Tool = Tool {
 
 const JDBC: &str = "it corrects JDBC; `tx` in the plan sets how transactions are sent";
 const COLLECTOR: &str = "`observe` samples the database, this machine and other hosts each second";
-const FAULT: &str = "nothing if false; `fault` in the plan injects such a fault, with its amount and place";
+const FAULT: &str =
+    "the file says no amount: `fault` in the plan injects such a fault, with its amount and place";
 const OF_ITEMS: &str =
     "it shapes dUpdateItem alone: `update_item_rounds` in the plan is the number of its pairs";
+
+/// Weights in the order of Lydite's types.
+const WEIGHTS: [&str; 5] =
+    ["newOrderWeight", "paymentWeight", "orderStatusWeight", "deliveryWeight", "stockLevelWeight"];
 
 static ROWS: &[Row] = &[
     Row::plan("db", "the URL's scheme", Draft::product),
@@ -72,32 +77,24 @@ static ROWS: &[Row] = &[
     ),
     Row::plan("sslmode", "the URL's `sslmode` (PostgreSQL's protocol)", |draft, given| {
         match protocol(draft) {
-            Some(Protocol::Postgres) if given.text() == "false" => draft.option("sslmode", "disable"),
             Some(Protocol::Postgres) => jdbc::ssl_mode(draft, given),
             _ => Fate::dropped("it is for PostgreSQL's protocol"),
         }
     }),
-    Row::plan("useSSL", "the URL's `sslmode` (MySQL's protocol)", |draft, given| {
-        match (protocol(draft), given.switch()) {
-            (Some(Protocol::MySql), Some(true)) => draft.option("sslmode", "prefer"),
-            (Some(Protocol::MySql), Some(false)) => draft.option("sslmode", "disable"),
-            (Some(Protocol::MySql), None) => Fate::unknown("must be true or false"),
-            _ => Fate::dropped("it is for MySQL's protocol"),
+    Row::plan("useSSL", "the URL's `sslmode` (MySQL's protocol)", |draft, given| match protocol(draft) {
+        Some(Protocol::MySql) => {
+            given.switched(|on| draft.option("sslmode", if on { "prefer" } else { "disable" }))
         }
+        _ => Fate::dropped("it is for MySQL's protocol"),
     }),
-    Row::dropped("rewriteBatchedStatements", JDBC),
-    Row::dropped("reWriteBatchedInserts", JDBC),
-    Row::dropped("allowMultiQueries", JDBC),
-    Row::dropped("useLocalSessionState", JDBC),
-    Row::dropped("useServerPrepStmts", JDBC),
-    Row::dropped("useConfigs", JDBC),
+    Row::dropped(
+        "rewriteBatchedStatements, reWriteBatchedInserts, allowMultiQueries, useLocalSessionState, useServerPrepStmts, \
+         useConfigs",
+        JDBC,
+    ),
     Row::dropped("allowLoadLocalInfile", "a load uses LOAD DATA LOCAL or COPY where the server has it"),
     Row::anyway("autoReconnect", "lost sessions always reconnect"),
-    Row::dropped(
-        "socketTimeout",
-        "a server that stays silent for 30 s counts as away; `statement_timeout` in the URL limits statements",
-    ),
-    Row::dropped("queryTimeout", "`statement_timeout` in the URL limits statements"),
+    Row::dropped("socketTimeout, queryTimeout", "`statement_timeout` in the URL limits statements"),
     Row::plan("warehouses", "`warehouses`", |draft, given| {
         draft.count("warehouses", given, 1, MOST_WAREHOUSES)
     }),
@@ -122,19 +119,16 @@ static ROWS: &[Row] = &[
         Ok(mix) => draft.set("mix", mix),
         Err(fate) => fate,
     }),
-    Row::plan("newOrderWeight", "`mix`, with the four other weights", |draft, given| weight(draft, 0, given)),
-    Row::plan("paymentWeight", "`mix`, with the four other weights", |draft, given| weight(draft, 1, given)),
-    Row::plan("orderStatusWeight", "`mix`, with the four other weights", |draft, given| {
-        weight(draft, 2, given)
-    }),
-    Row::plan("deliveryWeight", "`mix`, with the four other weights", |draft, given| weight(draft, 3, given)),
-    Row::plan("stockLevelWeight", "`mix`, with the four other weights", |draft, given| {
-        weight(draft, 4, given)
-    }),
-    Row::plan("rollbackRetry", "`retry.attempts = 1` for false", |draft, given| match given.switch() {
-        Some(false) => draft.set("retry.attempts", 1),
-        Some(true) => Fate::translated("aborted transactions are retried"),
-        None => Fate::unknown("must be true or false"),
+    Row::plan(
+        "newOrderWeight, paymentWeight, orderStatusWeight, deliveryWeight, stockLevelWeight",
+        "`mix`, all five together",
+        weight,
+    ),
+    Row::plan("rollbackRetry", "`retry.attempts = 1` for false", |draft, given| {
+        given.switched(|on| match on {
+            true => Fate::translated("aborted transactions are retried"),
+            false => draft.set("retry.attempts", 1),
+        })
     }),
     Row::plan("newOrderDistributedRate", "`dis_ratio`", |draft, given| percent(draft, "dis_ratio", given)),
     Row::plan("newOrderSpanNode", "`dis_degree`, if dis_ratio is above 0", |draft, given| {
@@ -159,13 +153,10 @@ static ROWS: &[Row] = &[
         },
     ),
     Row::plan("statisticsCalc", "`dis_strategy`: `paper` for true, `placed` for false", |draft, given| {
-        match given.switch() {
-            Some(by_statistics) => {
-                draft.keep("strategy", 0, if by_statistics { "paper" } else { "placed" });
-                Fate::translated("dis_strategy, where transactions are distributed")
-            }
-            None => Fate::unknown("must be true or false"),
-        }
+        given.switched(|by_statistics| {
+            draft.keep("strategy", 0, if by_statistics { "paper" } else { "placed" });
+            Fate::translated("dis_strategy, where transactions are distributed")
+        })
     }),
     Row::plan("warehouseDistribution", "`homes`: `zipf(k)` for zipfian:k", |draft, given| {
         match given.text() {
@@ -180,41 +171,34 @@ static ROWS: &[Row] = &[
         "terminalWarehouseFixed",
         "sessions use all warehouses in turn; `homes` sets another distribution",
     ),
-    Row::plan("broadcastTest", "nothing if false", |_, given| match given.switch() {
-        Some(false) => Fate::translated("no items are updated"),
-        _ => Fate::none("a share of update_item in the mix updates items"),
-    }),
-    Row::dropped("batchUpdate", OF_ITEMS),
-    Row::dropped("accesssUpdateItemRate", OF_ITEMS),
-    Row::plan("readWriteSeperation", "nothing if false", |_, given| match given.switch() {
-        Some(false) => Fate::translated("all transactions go to the target"),
-        _ => Fate::none("name the servers that answer read-only transactions as `replicas`"),
-    }),
-    Row::plan("bandTransaction", "nothing if false", |_, given| match given.switch() {
-        Some(false) => Fate::translated("terminals enter all types"),
-        _ => Fate::none(
-            "each terminal enters all types; `staleness` is the permitted age of reads on replicas",
-        ),
-    }),
+    Row::only("broadcastTest", "false", "a share of update_item in the mix updates items"),
+    Row::dropped("batchUpdate, accesssUpdateItemRate", OF_ITEMS),
+    Row::only(
+        "readWriteSeperation",
+        "false",
+        "name the servers that answer read-only transactions as `replicas`",
+    ),
+    Row::only(
+        "bandTransaction",
+        "false",
+        "each terminal enters all types; `staleness` is the permitted age of reads on replicas",
+    ),
     Row::plan("dynamicDistrict", "`data_skew = \"zipf(1.5)\"` for true", |draft, given| {
-        match given.switch() {
-            Some(true) => draft.set("data_skew", "zipf(1.5)"),
-            Some(false) => Fate::translated("ten districts for each warehouse"),
-            None => Fate::unknown("must be true or false"),
-        }
+        given.switched(|on| match on {
+            true => draft.set("data_skew", "zipf(1.5)"),
+            false => Fate::translated("ten districts for each warehouse"),
+        })
     }),
-    Row::plan("dynamicLoad", "nothing if false", |_, given| match given.switch() {
-        Some(false) => Fate::translated("the load is constant"),
-        _ => Fate::none(
-            "Dike's threads sleep; `mode = \"open\"` and `rate = \"gaussian(…)\"` offer such a load at a rate of yours",
-        ),
-    }),
-    Row::plan("dynamicConflict", "`ci` and `phase`, for true", |draft, given| match given.switch() {
-        Some(on) => {
+    Row::only(
+        "dynamicLoad",
+        "false",
+        "Dike's threads sleep; `mode = \"open\"` and `rate = \"gaussian(…)\"` offer such a load at a rate of yours",
+    ),
+    Row::plan("dynamicConflict", "`ci` and `phase`, for true", |draft, given| {
+        given.switched(|on| {
             draft.keep("conflict", 0, on);
             Fate::translated(if on { "ci" } else { "no contention beyond TPC-C's" })
-        }
-        None => Fate::unknown("must be true or false"),
+        })
     }),
     Row::plan("cilist", "`ci`, if dynamicConflict is true", |draft, given| {
         let numbers: Option<Vec<u32>> =
@@ -238,13 +222,10 @@ static ROWS: &[Row] = &[
         }
     }),
     Row::plan("dynamicTransaction", "`[[phase]]` tables with their `mix`, for true", |draft, given| {
-        match given.switch() {
-            Some(on) => {
-                draft.keep("mixes", 0, on);
-                Fate::translated(if on { "[[phase]] tables" } else { "one mix" })
-            }
-            None => Fate::unknown("must be true or false"),
-        }
+        given.switched(|on| {
+            draft.keep("mixes", 0, on);
+            Fate::translated(if on { "[[phase]] tables" } else { "one mix" })
+        })
     }),
     Row::plan(
         "changeTransactions",
@@ -266,22 +247,14 @@ static ROWS: &[Row] = &[
     Row::none("snapshotTimes", "`lydite verify --global-snapshot` makes this test"),
     Row::none("deadlockTimes", "`lydite verify --global-deadlock --updates N` makes this test"),
     Row::none("chaosNode", "`fault` in the plan has the place, as ssh://HOST"),
-    Row::none("chaosTime", "`fault` in the plan has its time"),
-    Row::none("chaosTimes", "`fault` in the plan has its time"),
+    Row::none("chaosTime, chaosTimes", "`fault` in the plan has its time"),
     Row::none("chaosType", "`fault` in the plan has the kind"),
-    Row::plan("cpuLoad", FAULT, fault),
-    Row::plan("stressMemory", FAULT, fault),
-    Row::plan("diskRead", FAULT, fault),
-    Row::plan("diskWrite", FAULT, fault),
-    Row::plan("networkDelay", FAULT, fault),
-    Row::plan("shutdown", FAULT, fault),
-    Row::plan("datafile", FAULT, fault),
+    Row::only("cpuLoad, stressMemory, diskRead, diskWrite, networkDelay, shutdown, datafile", "false", FAULT),
     Row::dropped("resultDirectory", "`json` and `report` in the plan name the files of the result"),
-    Row::dropped("osCollector", COLLECTOR),
-    Row::dropped("osCollectorScript", COLLECTOR),
-    Row::dropped("osCollectorSSHAddr", COLLECTOR),
-    Row::dropped("osCollectorDevices", COLLECTOR),
-    Row::dropped("osCollectorInterval", COLLECTOR),
+    Row::dropped(
+        "osCollector, osCollectorScript, osCollectorSSHAddr, osCollectorDevices, osCollectorInterval",
+        COLLECTOR,
+    ),
     Row::dropped("txnReportInterval", "series are by second"),
     Row::none(
         "schemaScript",
@@ -301,12 +274,8 @@ static ROWS: &[Row] = &[
         }
     }),
     Row::plan("loadWorkers", "`jobs`", |draft, given| draft.count("jobs", given, 1, MOST)),
-    Row::dropped("writeCSV", "`lydite load --csv DIR` writes files of the rows"),
-    Row::dropped("fileLocation", "`lydite load --csv DIR` writes files of the rows"),
-    Row::plan("dataSource", "nothing if `insert`", |_, given| match given.text() {
-        "insert" => Fate::translated("rows go to the server's bulk loading"),
-        _ => Fate::none("`lydite load TARGET --from DIR` loads files"),
-    }),
+    Row::dropped("writeCSV, fileLocation", "`lydite load --csv DIR` writes files of the rows"),
+    Row::only("dataSource", "insert", "`lydite load TARGET --from DIR` loads files"),
 ];
 
 fn protocol(draft: &Draft) -> Option<Protocol> {
@@ -330,23 +299,15 @@ fn list(draft: &mut Draft, name: &'static str, given: &Given) -> Fate {
     Fate::translated("[[phase]] tables, if dynamicTransaction is true")
 }
 
-fn weight(draft: &mut Draft, at: usize, given: &Given) -> Fate {
+/// Keeps a share. Its place is that of the type of transactions.
+fn weight(draft: &mut Draft, given: &Given) -> Fate {
     match Milli::parse(given.text(), 100.0) {
         Some(share) => {
+            let at = WEIGHTS.iter().position(|name| *name == given.name).unwrap_or(0);
             draft.keep("weight", at, share.0);
             Fate::translated("mix")
         }
         None => Fate::unknown("must be a number of percent"),
-    }
-}
-
-fn fault(draft: &mut Draft, given: &Given) -> Fate {
-    match given.switch() {
-        Some(false) => Fate::translated("no fault"),
-        _ => {
-            draft.note(format!("{}: set `fault` in the plan, with the amount and the place", draft.origin));
-            Fate::none("the file says no amount: `fault` in the plan has it")
-        }
     }
 }
 
@@ -379,6 +340,11 @@ fn finish(draft: &mut Draft) {
     distribution(draft);
     conflicts(draft);
     changes(draft);
+    if draft.kept_number("nodes", 0).is_some_and(|nodes| nodes > 1)
+        && draft.place.product.is_some_and(|product| product.scheme == "postgres")
+    {
+        draft.note("physicalNode is above 1: if the servers are Citus, write citus:// instead of postgres:// in the URL");
+    }
     let updates_stock = draft
         .keys
         .get("mix")
@@ -400,7 +366,10 @@ fn weights(draft: &mut Draft) {
     let weights: Vec<String> =
         (0..TYPES.len()).map(|at| Milli(draft.kept_number("weight", at).unwrap_or(0)).to_string()).collect();
     match shares(&weights.join(",")) {
-        Ok(mix) => draft.derive("mix", mix, "the weights"),
+        Ok(mix) => {
+            draft.derive("mix", mix, "the weights");
+            draft.amend("transactions", 0, Fate::dropped("the weights set the mix"));
+        }
         Err(fate) => draft.amend("newOrderWeight", 0, fate),
     }
 }

@@ -18,11 +18,17 @@ pub(crate) static TOOL: Tool = Tool {
     mark: "a line of a shell with go-tpc tpcc",
     differences: &[
         "Each go-tpc thread draws a warehouse for each transaction. Lydite's sessions use all warehouses in turn.",
-        "Without `--conn-params` go-tpc tries TLS first on MySQL's protocol, as Lydite does.",
+        "go-tpc leaves the isolation level to the server, unless `--isolation` says one. Lydite's default is the target's, as a \
+         rule `repeatable-read`.",
+        "go-tpc's driver for PostgreSQL demands TLS unless `--conn-params` say otherwise; on MySQL's protocol it tries TLS first, \
+         as Lydite does.",
     ],
     rows: ROWS,
     several: true,
-    recognizes: |source| !lines::calls(source, is_program).is_empty(),
+    recognizes: |source| {
+        let names_workload = |call: &Call| WORKLOADS.iter().any(|name| call.has(name));
+        lines::calls(source, is_program).iter().any(names_workload)
+    },
     read,
     normal,
     defaults,
@@ -34,6 +40,9 @@ fn is_program(word: &Word) -> bool {
     name.strip_suffix(".exe").unwrap_or(name).ends_with("go-tpc")
 }
 
+/// The port of TiDB, go-tpc's default.
+const TIDB: u16 = 4_000;
+const WORKLOADS: [&str; 4] = ["tpcc", "tpch", "ch", "rawsql"];
 /// Actions of `go-tpc tpcc`.
 const ACTIONS: [&str; 4] = ["prepare", "run", "check", "cleanup"];
 const OUTPUT: &str = "the live view and the result have each second";
@@ -55,7 +64,7 @@ static ROWS: &[Row] = &[
     }),
     Row::plan("--targets", "the URL's hosts", Draft::hosts),
     Row::plan("--user", "the URL's user", Draft::user),
-    Row::secret("--password"),
+    Row::secret("--password, MYSQL_PWD=, PGPASSWORD="),
     Row::plan("--db", "the URL's database", Draft::database),
     Row::plan("--conn-params", "the URL's `sslmode` and `application_name`; others are refused", parameters),
     Row::plan("--ssl-ca", "the URL's `ssl-ca` and `sslmode=verify-full`", |draft, given| {
@@ -90,11 +99,7 @@ static ROWS: &[Row] = &[
     }),
     Row::dropped("--time", "a load and a check take the time that they need"),
     Row::plan("run --wait", "`mode = \"rte\"` with a session for each user", |draft, given| {
-        match given.switch() {
-            Some(true) => draft.set("mode", "rte"),
-            Some(false) => draft.set("mode", "direct"),
-            None => Fate::unknown("must be true or false"),
-        }
+        draft.either("mode", given, ["rte", "direct"])
     }),
     Row::plan("run --weight", "`mix`", |draft, given| {
         let shares: Option<Vec<Milli>> =
@@ -123,30 +128,19 @@ static ROWS: &[Row] = &[
             Err(fate) => fate,
         }
     }),
-    Row::plan("--partition-type", "nothing if 1: partitions are by hash", |_, given| match given.text() {
-        "1" => Fate::translated("partitions are by hash"),
-        _ => Fate::none("partitions are by hash alone"),
-    }),
-    Row::plan("--use-fk", "the URL's `foreign_keys`", |draft, given| match given.switch() {
-        Some(true) => draft.option("foreign_keys", "on"),
-        Some(false) => draft.option("foreign_keys", "off"),
-        None => Fate::unknown("must be true or false"),
-    }),
+    Row::only("--partition-type", "1", "partitions are by hash alone"),
+    Row::plan("--use-fk", "the URL's `foreign_keys`", |draft, given| draft.on_off("foreign_keys", given)),
     Row::dropped("--use-clustered-index", "the server's own default holds"),
     Row::dropped("--check-all", "all twelve conditions are checked, before and after a run"),
     Row::dropped("--no-check", "`lydite run --no-check` leaves the checks out"),
     Row::dropped("--dropdata", "`--fresh` drops the tables before a load"),
     Row::dropped("--ignore-error", "failed transactions are counted, and the run goes on"),
     Row::dropped("--silence", "`--quiet` shows the result alone"),
-    Row::dropped("--interval", OUTPUT),
-    Row::dropped("--output", OUTPUT),
+    Row::dropped("--interval, --output", OUTPUT),
     Row::dropped("--max-measure-latency", "histograms have no bound"),
-    Row::none("--output-type", CSV),
-    Row::none("--output-dir", CSV),
-    Row::none("--tables", CSV),
-    Row::dropped("--retry-count", "a load repeats aborted batches; `--resume` continues an interrupted one"),
+    Row::none("--output-type, --output-dir, --tables", CSV),
     Row::dropped(
-        "--retry-interval",
+        "--retry-count, --retry-interval",
         "a load repeats aborted batches; `--resume` continues an interrupted one",
     ),
     Row::dropped("--max-procs", "each session is a thread"),
@@ -154,8 +148,6 @@ static ROWS: &[Row] = &[
     Row::none("--metrics-addr", "`observe` samples what other programs report"),
     Row::dropped("--statusPort", "statistics come from the database itself"),
     Row::none("--acThreads", "it is for CH-benCHmark"),
-    Row::secret("MYSQL_PWD="),
-    Row::secret("PGPASSWORD="),
 ];
 
 fn takes_value(name: &str) -> bool {
@@ -204,12 +196,11 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     let mut found = Vec::new();
     let mut has_other = false;
     for call in lines::calls(source, is_program) {
-        let words: Vec<&str> = call.arguments.iter().map(|word| word.text.as_str()).collect();
-        if !words.contains(&"tpcc") {
-            has_other = true;
+        if !call.has("tpcc") {
+            has_other |= WORKLOADS.iter().any(|name| call.has(name));
             continue;
         }
-        let action = ACTIONS.iter().copied().find(|action| words.contains(action)).unwrap_or("run");
+        let action = ACTIONS.iter().copied().find(|action| call.has(action)).unwrap_or("run");
         found.extend(of(&call).into_iter().map(|given| match OF_ACTION.contains(&given.name.as_str()) {
             true => Given { name: format!("{action} {}", given.name), ..given },
             false => given,
@@ -274,17 +265,10 @@ fn parameters(draft: &mut Draft, given: &Given) -> Fate {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         let part = Given { name: given.name.clone(), ..Given::new("", value, given.line.max(1)) };
         let fate = match (name, is_postgres) {
-            ("sslmode", true) => jdbc::ssl_mode(draft, &part),
+            ("sslmode", true) | ("tls", false) => jdbc::ssl_mode(draft, &part),
             ("application_name", true) => jdbc::named(draft, "application_name", &part),
             ("search_path", true) => jdbc::named(draft, "schema", &part),
             ("sslrootcert", true) => jdbc::file(draft, "sslrootcert", &part),
-            ("tls", false) => match value {
-                "true" => draft.option("sslmode", "verify-full"),
-                "skip-verify" => draft.option("sslmode", "require"),
-                "preferred" => draft.option("sslmode", "prefer"),
-                "false" => draft.option("sslmode", "disable"),
-                _ => Fate::unknown("must be true, false, preferred or skip-verify"),
-            },
             (
                 "parseTime" | "charset" | "collation" | "loc" | "interpolateParams" | "multiStatements",
                 false,
@@ -301,6 +285,18 @@ fn parameters(draft: &mut Draft, given: &Given) -> Fate {
 }
 
 fn finish(draft: &mut Draft) {
+    let is_postgres = draft.place.product.is_some_and(|product| product.protocol == Protocol::Postgres);
+    if is_postgres && !draft.place.options.contains_key("sslmode") {
+        draft.place.options.insert("sslmode", "require".to_owned());
+        draft.note(
+            "go-tpc's driver for PostgreSQL demands TLS unless --conn-params say otherwise: so does the URL",
+        );
+    }
+    if draft.place.product.is_some_and(|product| product.scheme == "mysql") && draft.place.port == Some(TIDB)
+    {
+        draft
+            .note("4000 is TiDB's port: if the server is TiDB, write tidb:// instead of mysql:// in the URL");
+    }
     if draft.keys.contains_key("terminals") {
         draft.derive("warmup", "0s", "go-tpc has none");
         if !draft.keys.contains_key("duration") {

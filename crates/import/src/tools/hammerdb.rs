@@ -59,30 +59,27 @@ static ROWS: &[Row] = &[
     Row::plan("host", "the URL's host", Draft::hosts),
     Row::plan("port", "the URL's port", Draft::port),
     Row::plan("user", "the URL's user", Draft::user),
-    Row::secret("pass"),
+    Row::secret("pass, superuserpass, system_password, tpcc_pass, def_pass"),
     Row::plan("dbase", "the URL's database", Draft::database),
     Row::plan("sslmode", "the URL's `sslmode`", jdbc::ssl_mode),
     Row::dropped(
         "socket",
         "HammerDB takes the socket if it is there; write it as `socket` into the URL if it shall be used",
     ),
-    Row::plan("ssl", "the URL's `sslmode=require`", |draft, given| match given.switch() {
-        Some(true) => draft.option("sslmode", "require"),
-        Some(false) => {
-            Fate::dropped("is off; Lydite tries TLS first, unless `sslmode=disable` is in the URL")
-        }
-        None => Fate::unknown("must be true or false"),
+    Row::plan("ssl", "the URL's `sslmode=require`", |draft, given| {
+        given.switched(|on| match on {
+            true => draft.option("sslmode", "require"),
+            false => Fate::dropped("is off: both try TLS first; `sslmode=disable` in the URL does not"),
+        })
     }),
     Row::dropped("ssl_two_way", "`ssl-cert` and `ssl-key` in the URL do it"),
-    Row::none("ssl_linux_capath", "`ssl-ca` in the URL is one file"),
-    Row::none("ssl_windows_capath", "`ssl-ca` in the URL is one file"),
+    Row::none("ssl_linux_capath, ssl_windows_capath", "`ssl-ca` in the URL is one file"),
     Row::none("ssl_ca", "`ssl-ca` in the URL is the path of that file"),
     Row::none("ssl_cert", "`ssl-cert` in the URL is the path of that file"),
     Row::none("ssl_key", "`ssl-key` in the URL is the path of that file"),
     Row::none("ssl_cipher", "client and server choose the best cipher"),
     Row::dropped("oceanbase_port", "the scheme oceanbase has its own port"),
     Row::dropped("superuser", "the user of the URL makes the tables, and needs no more rights"),
-    Row::secret("superuserpass"),
     Row::dropped("defaultdbase", "the database of the URL must exist"),
     Row::plan("count_ware", "`warehouses`", |draft, given| {
         draft.count("warehouses", given, 1, MOST_WAREHOUSES)
@@ -91,42 +88,25 @@ static ROWS: &[Row] = &[
     Row::plan(
         "storedprocs",
         "`tx = \"procedures\"`: without it HammerDB calls functions, which is the same to Lydite",
-        |draft, given| match given.switch() {
-            Some(_) => draft.set("tx", "procedures"),
-            None => Fate::unknown("must be true or false"),
-        },
+        |draft, given| given.switched(|_| draft.set("tx", "procedures")),
     ),
-    Row::plan("no_stored_procs", "`tx`: `statements` for true", |draft, given| match given.switch() {
-        Some(true) => draft.set("tx", "statements"),
-        Some(false) => draft.set("tx", "procedures"),
-        None => Fate::unknown("must be true or false"),
+    Row::plan("no_stored_procs", "`tx`: `statements` for true", |draft, given| {
+        draft.either("tx", given, ["statements", "procedures"])
     }),
     Row::dropped("prepared", "statements are always prepared on the server"),
-    Row::plan("partition", "nothing if false; HammerDB chooses the number of partitions", |_, given| {
-        match given.switch() {
-            Some(false) => Fate::dropped("tables have no partitions, as without it"),
-            Some(true) => {
-                Fate::none("HammerDB's number of partitions stands nowhere: set `partitions` in the URL")
-            }
-            None => Fate::unknown("must be true or false"),
-        }
-    }),
-    Row::plan("history_pk", "the URL's `history_key`", |draft, given| match given.switch() {
-        Some(true) => draft.option("history_key", "on"),
-        Some(false) => draft.option("history_key", "off"),
-        None => Fate::unknown("must be true or false"),
-    }),
+    Row::only(
+        "partition",
+        "false",
+        "HammerDB's number of partitions stands nowhere: set `partitions` in the URL",
+    ),
+    Row::plan("history_pk", "the URL's `history_key`", |draft, given| draft.on_off("history_key", given)),
     Row::plan("storage_engine", "the URL's `engine`", |draft, given| jdbc::named(draft, "engine", given)),
     Row::dropped("tspace", SPACE),
     Row::none("dritasnap", "replicas are named by `replicas` in the plan"),
     Row::none("oracompat", "there is no dialect for EDB's mode of Oracle"),
-    Row::plan("cituscompat", "the URL's scheme `citus`", |draft, given| match given.switch() {
-        Some(true) => {
-            draft.place.product = Product::named("citus");
-            Fate::translated("the URL's scheme citus")
-        }
-        Some(false) => Fate::dropped("is off"),
-        None => Fate::unknown("must be true or false"),
+    Row::plan("cituscompat", "the URL's scheme `citus`", |draft, given| match given.is("true") {
+        true => draft.product(&Given::new("", "citus", given.line)),
+        false => Fate::dropped("is off"),
     }),
     Row::dropped(
         "vacuum",
@@ -134,133 +114,86 @@ static ROWS: &[Row] = &[
     ),
     Row::none("purge", "Lydite leaves the server as it is: purge it before, if the runs to compare with did"),
     Row::none("checkpoint", "a load ends with a checkpoint where the user may make one; a run makes none"),
-    Row::plan("driver", "nothing if `timed`", |_, given| match given.text() {
-        "timed" => Fate::translated("a run with a warm-up and a window"),
-        "test" => Fate::none("a run ends after a time, not after a number of transactions: set duration"),
-        _ => Fate::unknown("must be timed or test"),
-    }),
+    Row::only("driver", "timed", "a run ends after a time, not after a number of transactions: set duration"),
     Row::dropped("total_iterations", "a run ends after a time, not after a number of transactions"),
     Row::plan("rampup", "`warmup`, in minutes", |draft, given| draft.time("warmup", given, 60_000)),
     Row::plan("duration", "`duration`, in minutes", |draft, given| draft.time("duration", given, 60_000)),
-    Row::plan("allwarehouse", "nothing if true", |_, given| match given.switch() {
-        Some(true) => Fate::translated("sessions use all warehouses"),
-        Some(false) => {
-            Fate::none("sessions use all warehouses; `active_warehouses` in the plan lets some of them rest")
-        }
-        None => Fate::unknown("must be true or false"),
-    }),
+    Row::only(
+        "allwarehouse",
+        "true",
+        "sessions use all warehouses; `active_warehouses` in the plan lets some of them rest",
+    ),
     Row::dropped("timeprofile", "results have whole histograms of each transaction"),
     Row::dropped("raiseerror", "failed transactions are counted, and the run ends if they go on"),
     Row::plan(
         "keyandthink",
         "`mode = \"rte\"` with a session for each user; `direct` for false",
-        |draft, given| match given.switch() {
-            Some(users) => {
+        |draft, given| {
+            given.switched(|users| {
                 draft.keep("users", 0, users);
                 Fate::translated(if users { "mode = \"rte\"" } else { "mode = \"direct\"" })
-            }
-            None => Fate::unknown("must be true or false"),
+            })
         },
     ),
-    Row::plan("async_scale", "`mode = \"rte\"`", |draft, given| match given.switch() {
-        Some(on) => {
-            draft.keep("async", 0, on);
-            Fate::translated(if on { "mode = \"rte\"" } else { "no users beyond the virtual ones" })
-        }
-        None => Fate::unknown("must be true or false"),
-    }),
     Row::plan(
-        "async_client",
-        "`terminals`, times the virtual users, if async_scale is true",
+        "async_scale",
+        "`terminals`, for true: the virtual users times async_client",
         |draft, given| {
-            draft.keep_count("clients", given, (1, MOST_TERMINALS), "terminals, if async_scale is true")
+            given.switched(|on| {
+                draft.keep("async", 0, on);
+                Fate::translated(if on { "terminals" } else { "no users beyond the virtual ones" })
+            })
         },
     ),
+    Row::plan("async_client", "`terminals`, if async_scale is true", |draft, given| {
+        draft.keep_count("clients", given, (1, MOST_TERMINALS), "terminals, if async_scale is true")
+    }),
     Row::dropped("async_verbose", ASYNC),
     Row::dropped("async_delay", "emulated users start in the steady state"),
-    Row::plan("connect_pool", "nothing if false", |_, given| match given.switch() {
-        Some(false) => Fate::dropped("each session has one connection"),
-        _ => Fate::none(
-            "its file of connections is not read: `nodes` in the URL spreads sessions over servers",
-        ),
-    }),
+    Row::only(
+        "connect_pool",
+        "false",
+        "its file of connections is not read: `nodes` in the URL spreads sessions over servers",
+    ),
     Row::plan("vuset vu", "`terminals`", |draft, given| match given.text() {
         "vcpu" => Fate::unknown("is the number of processors where HammerDB runs: set terminals yourself"),
         _ => draft.count("terminals", given, 1, MOST_TERMINALS),
     }),
-    Row::dropped("vuset delay", "all sessions connect before the warm-up"),
+    Row::dropped("vuset delay, vucreate", "all sessions connect before the warm-up"),
     Row::dropped("vuset repeat", "there is one window"),
-    Row::plan("vuset iterations", "nothing if 1", |_, given| match given.text() {
-        "1" => Fate::dropped("a run is one"),
-        _ => Fate::none("`lydite sweep --repetitions N` repeats a run"),
-    }),
+    Row::only("vuset iterations", "1", "`lydite sweep --repetitions N` repeats a run"),
     Row::dropped("vuset showoutput", "`--quiet` shows the result alone"),
-    Row::dropped("vuset logtotemp", LOG),
-    Row::dropped("vuset unique", LOG),
-    Row::dropped("vuset nobuff", LOG),
-    Row::dropped("vuset timestamps", LOG),
+    Row::dropped("vuset logtotemp, vuset unique, vuset nobuff, vuset timestamps", LOG),
     Row::anyway("buildschema", "`lydite load`"),
     Row::dropped("deleteschema", "`--fresh` drops the tables before a load"),
     Row::anyway("checkschema", "`lydite check`, and the checks before and after a run"),
     Row::anyway("loadscript", "`lydite run`"),
     Row::anyway("vurun", "`lydite run`"),
-    Row::dropped("vucreate", "all sessions connect before the warm-up"),
     Row::dropped("vudestroy", "sessions end with the run"),
-    Row::dropped("vucomplete", "`lydite run` ends with the run"),
-    Row::dropped("vustatus", COUNTER),
-    Row::dropped("waittocomplete", "`lydite run` ends with the run"),
-    Row::dropped("runtimer", "`lydite run` ends with the run"),
+    Row::dropped("vucomplete, waittocomplete, runtimer", "`lydite run` ends with the run"),
+    Row::dropped("vustatus, tcset, tcstart, tcstop, tcstatus", COUNTER),
     Row::dropped("clearscript", "there is no script to clear"),
     Row::none("customscript", "the transactions are the standard's"),
-    Row::dropped("tcset", COUNTER),
-    Row::dropped("tcstart", COUNTER),
-    Row::dropped("tcstop", COUNTER),
-    Row::dropped("tcstatus", COUNTER),
-    Row::dropped("metset", "`observe` samples this machine and others"),
-    Row::dropped("metstart", "`observe` samples this machine and others"),
-    Row::dropped("metstop", "`observe` samples this machine and others"),
-    Row::dropped("metstatus", "`observe` samples this machine and others"),
+    Row::dropped("metset, metstart, metstop, metstatus", "`observe` samples this machine and others"),
     Row::dropped("giset", "it is for HammerDB's own windows, logs and waits"),
-    Row::none("dgset", "`lydite load --csv DIR` writes files of the rows"),
-    Row::none("datagenrun", "`lydite load --csv DIR` writes files of the rows"),
+    Row::none("dgset, datagenrun", "`lydite load --csv DIR` writes files of the rows"),
     Row::dropped("jobs", "`lydite report` and `lydite compare` show results"),
     Row::dropped("librarycheck", "nothing needs to be installed"),
     Row::none("source", "files within files are not read: give that file too"),
     Row::none("steprun", "`[[phase]]` tables in the plan change the number of sessions"),
     Row::dropped("tpch", "it is for TPROC-H, and Lydite plays TPC-C"),
-    Row::none("tpcc_def_tab", SPACE),
-    Row::none("tpcc_ol_tab", SPACE),
-    Row::none("tpcc_def_temp", SPACE),
-    Row::none("def_tab", SPACE),
-    Row::none("tab_list", SPACE),
-    Row::none("hash_clusters", SPACE),
-    Row::none("imdb", SPACE),
-    Row::none("bucket", SPACE),
-    Row::none("durability", SPACE),
+    Row::none(
+        "tpcc_def_tab, tpcc_ol_tab, tpcc_def_temp, def_tab, tab_list, hash_clusters, imdb, bucket, durability",
+        SPACE,
+    ),
     Row::dropped("use_bcp", "loads use the server's bulk loading"),
-    Row::none("instance", "there is no URL for that database"),
-    Row::none("rac", "there is no URL for that database"),
+    Row::none(
+        "instance, rac, tpcc_tt_compat, system_user, tpcc_user, server, linux_server, tcp, azure, authentication, \
+         linux_authent, msi_object_id, odbc_driver, linux_odbc, uid, encrypt_connection, trust_server_cert, def_user, \
+         def_dbase",
+        "there is no URL for that database",
+    ),
     Row::none("monreport", "`observe` samples the database's own statistics"),
-    Row::none("tpcc_tt_compat", "there is no URL for that database"),
-    Row::none("system_user", "there is no URL for that database"),
-    Row::secret("system_password"),
-    Row::none("tpcc_user", "there is no URL for that database"),
-    Row::secret("tpcc_pass"),
-    Row::none("server", "there is no URL for that database"),
-    Row::none("linux_server", "there is no URL for that database"),
-    Row::none("tcp", "there is no URL for that database"),
-    Row::none("azure", "there is no URL for that database"),
-    Row::none("authentication", "there is no URL for that database"),
-    Row::none("linux_authent", "there is no URL for that database"),
-    Row::none("msi_object_id", "there is no URL for that database"),
-    Row::none("odbc_driver", "there is no URL for that database"),
-    Row::none("linux_odbc", "there is no URL for that database"),
-    Row::none("uid", "there is no URL for that database"),
-    Row::none("encrypt_connection", "there is no URL for that database"),
-    Row::none("trust_server_cert", "there is no URL for that database"),
-    Row::none("def_user", "there is no URL for that database"),
-    Row::secret("def_pass"),
-    Row::none("def_dbase", "there is no URL for that database"),
 ];
 
 /// Words of Tcl and Python that are no settings.
@@ -380,7 +313,9 @@ fn settings(commands: Vec<Command>) -> Result<Vec<Given>, SourceError> {
                 value_of(format!("{} {}", first.text, option.text), value)
             }
             (name @ ("diset" | "vuset" | "dbset"), _) => Given::computed(name, WORDS, line),
-            (name, _) if ROWS.iter().any(|row| row.name == name) => Given::new(name, "", line),
+            (name, _) if ROWS.iter().any(|row| row.each().any(|known| known == name)) => {
+                Given::new(name, "", line)
+            }
             // Conditions of a block look like commands.
             _ if command.inside || first.computed => continue,
             // Any text may stand where a command should, also a password.
@@ -450,19 +385,25 @@ fn finish(draft: &mut Draft) {
             draft.place.undriven = other(name);
         }
     }
-    let users = draft.kept("users", 0).map(|text| text == "true");
     let is_async = draft.kept("async", 0) == Some("true");
-    let Some(users) = users.or(is_async.then_some(true)) else { return };
-    if !users && !is_async {
-        draft.derive("mode", "direct", "keyandthink");
-        return;
+    if let Some(virtual_users) = draft.number("terminals").filter(|_| is_async) {
+        let clients = draft.kept_number("clients", 0).unwrap_or(10);
+        draft.derive("terminals", virtual_users.saturating_mul(clients), "vuset vu times async_client");
+        draft.amend("vuset vu", 0, Fate::translated("terminals, times async_client"));
     }
-    draft.derive("mode", "rte", if is_async { "async_scale" } else { "keyandthink" });
-    draft.derive("rte.wait_factor", json_number(Milli(1_000)), "keying and think times as HammerDB's");
-    if let Some(virtual_users) = draft.number("terminals") {
-        let clients = if is_async { draft.kept_number("clients", 0).unwrap_or(10) } else { 1 };
-        let all = virtual_users.saturating_mul(clients);
-        draft.derive("terminals", all, if is_async { "vuset vu times async_client" } else { "vuset vu" });
-        draft.derive("sessions", all, "a connection for each user");
+    match draft.kept("users", 0) {
+        Some("true") => {
+            draft.derive("mode", "rte", "keyandthink");
+            draft.derive(
+                "rte.wait_factor",
+                json_number(Milli(1_000)),
+                "keying and think times as HammerDB's",
+            );
+            if let Some(users) = draft.number("terminals") {
+                draft.derive("sessions", users, "a connection for each user");
+            }
+        }
+        Some(_) => draft.derive("mode", "direct", "keyandthink"),
+        None => {}
     }
 }

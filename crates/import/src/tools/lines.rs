@@ -15,6 +15,13 @@ pub(super) struct Call {
     pub(super) arguments: Vec<Word>,
 }
 
+impl Call {
+    /// True if this is one of the words.
+    pub(super) fn has(&self, word: &str) -> bool {
+        self.arguments.iter().any(|argument| argument.text == word)
+    }
+}
+
 /// Returns the calls of a program. `is_program` returns true for a word that names it.
 pub(super) fn calls(source: &Source, is_program: fn(&Word) -> bool) -> Vec<Call> {
     let commands = shell::commands(&source.text);

@@ -65,8 +65,7 @@ static ROWS: &[Row] = &[
     Row::plan("hostname", "the URL's host", Draft::hosts),
     Row::plan("port", "the URL's port", Draft::port),
     Row::plan("user", "the URL's user", Draft::user),
-    Row::secret("password"),
-    Row::secret("passwd"),
+    Row::secret("password, passwd, uri, PGPASSWORD=, MYSQL_PWD="),
     Row::plan("database", "the URL's database, or the file of SQLite", |draft, given| {
         match draft.place.product.map(|product| product.protocol) {
             Some(Protocol::File) => match place::path(given.text()) {
@@ -91,31 +90,19 @@ static ROWS: &[Row] = &[
             None => Fate::unknown("must be HOST:PORT"),
         }
     }),
-    Row::dropped("host-info", SHOWS),
-    Row::dropped("debug-load", SHOWS),
-    Row::dropped("debug-delivery", SHOWS),
-    Row::dropped("debug-new-order", SHOWS),
-    Row::dropped("debug-order-status", SHOWS),
-    Row::dropped("debug-payment", SHOWS),
-    Row::dropped("debug-stock-level", SHOWS),
-    Row::secret("uri"),
-    Row::none("name", OTHER_DRIVER),
-    Row::none("keyspace", OTHER_DRIVER),
-    Row::none("replicationfactor", OTHER_DRIVER),
-    Row::none("denormalize", OTHER_DRIVER),
-    Row::none("notransactions", OTHER_DRIVER),
-    Row::none("findandmodify", OTHER_DRIVER),
-    Row::none("secondary_reads", OTHER_DRIVER),
-    Row::none("retry_writes", OTHER_DRIVER),
-    Row::none("causal_consistency", OTHER_DRIVER),
-    Row::none("shards", OTHER_DRIVER),
-    Row::none("namespace", OTHER_DRIVER),
-    Row::none("node_urls", OTHER_DRIVER),
-    Row::none("servers", OTHER_DRIVER),
+    Row::dropped(
+        "host-info, debug-load, debug-delivery, debug-new-order, debug-order-status, debug-payment, \
+         debug-stock-level",
+        SHOWS,
+    ),
+    Row::none(
+        "name, keyspace, replicationfactor, denormalize, notransactions, findandmodify, secondary_reads, \
+         retry_writes, causal_consistency, shards, namespace, node_urls, servers",
+        OTHER_DRIVER,
+    ),
     Row::none("table_directory", "`lydite load --csv DIR` writes files of the rows"),
     Row::none("txn_directory", "`json` in the plan names the file of the result"),
-    Row::none("clients", "`lydite agent` on each host, and `lydite run --agents N`, share the work"),
-    Row::none("path", "`lydite agent` on each host, and `lydite run --agents N`, share the work"),
+    Row::none("clients, path", "`lydite agent` on each host, and `lydite run --agents N`, share the work"),
     Row::plan("--warehouses", "`warehouses`", |draft, given| {
         draft.count("warehouses", given, 1, MOST_WAREHOUSES)
     }),
@@ -145,8 +132,6 @@ static ROWS: &[Row] = &[
     Row::dropped("--stop-on-error", "failed transactions are counted, and the run ends if they go on"),
     Row::dropped("--print-config", "`lydite targets` lists URLs and their options"),
     Row::dropped("--debug", "there is no such trace"),
-    Row::secret("PGPASSWORD="),
-    Row::secret("MYSQL_PWD="),
 ];
 
 fn is_program(word: &Word) -> bool {
@@ -161,8 +146,9 @@ fn is_config(source: &Source) -> bool {
         source.text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
     first.is_some_and(|line| line.starts_with('['))
         && sections.iter().any(|section| {
-            let known =
-                |given: &Given| ROWS.iter().any(|row| row.name == given.name && !row.name.starts_with("--"));
+            let known = |given: &Given| {
+                ROWS.iter().flat_map(Row::each).any(|name| name == given.name && !name.starts_with("--"))
+            };
             DRIVERS.contains(&section.name.as_str())
                 && (section.settings.is_empty() || section.settings.iter().any(known))
         })

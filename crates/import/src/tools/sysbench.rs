@@ -20,7 +20,7 @@ pub(crate) static TOOL: Tool = Tool {
     ],
     rows: ROWS,
     several: true,
-    recognizes: |source| !lines::calls(source, is_program).is_empty(),
+    recognizes: |source| !lines::calls(source, is_program).is_empty() || calls_sysbench(source),
     read,
     normal,
     defaults,
@@ -29,6 +29,12 @@ pub(crate) static TOOL: Tool = Tool {
 
 fn is_program(word: &Word) -> bool {
     program(word).ends_with("tpcc.lua")
+}
+
+/// True if a text calls sysbench, maybe with another script.
+fn calls_sysbench(source: &Source) -> bool {
+    let is_call = |call: &Call| COMMANDS.iter().any(|command| call.has(command));
+    lines::calls(source, |word| program(word) == "sysbench").iter().any(is_call)
 }
 
 /// Commands of the script.
@@ -58,19 +64,8 @@ static ROWS: &[Row] = &[
     Row::plan("--mysql-socket", "the URL's `socket`", |draft, given| {
         of(draft, "mysql", given, |draft, given| jdbc::file(draft, "socket", given))
     }),
-    Row::secret("--mysql-password"),
-    Row::plan("--mysql-ssl", "the URL's `sslmode`", |draft, given| {
-        of(draft, "mysql", given, |draft, given| {
-            match given.text().to_ascii_lowercase().replace('_', "-").as_str() {
-                "on" | "required" => draft.option("sslmode", "require"),
-                "off" | "disabled" => draft.option("sslmode", "disable"),
-                "preferred" => draft.option("sslmode", "prefer"),
-                "verify-ca" => draft.option("sslmode", "verify-ca"),
-                "verify-identity" => draft.option("sslmode", "verify-full"),
-                _ => Fate::unknown("must be on, off or a mode of MySQL's client"),
-            }
-        })
-    }),
+    Row::secret("--mysql-password, --pgsql-password, MYSQL_PWD=, PGPASSWORD="),
+    Row::plan("--mysql-ssl", "the URL's `sslmode`", |draft, given| of(draft, "mysql", given, jdbc::ssl_mode)),
     Row::plan("--mysql-ssl-ca", "the URL's `ssl-ca`", |draft, given| jdbc::file(draft, "ssl-ca", given)),
     Row::plan("--mysql-ssl-cert", "the URL's `ssl-cert`", |draft, given| {
         jdbc::file(draft, "ssl-cert", given)
@@ -78,7 +73,7 @@ static ROWS: &[Row] = &[
     Row::plan("--mysql-ssl-key", "the URL's `ssl-key`", |draft, given| jdbc::file(draft, "ssl-key", given)),
     Row::none("--mysql-ssl-cipher", "client and server choose the best cipher"),
     Row::none("--mysql-compression", "packets are never compressed"),
-    Row::dropped("--mysql-debug", "there is no trace of a library"),
+    Row::dropped("--mysql-debug, --db-debug", "there is no trace of a library"),
     Row::dropped("--mysql-ignore-errors", "aborts are retried by their codes, and other errors are counted"),
     Row::none("--mysql-dry-run", "`lydite run null:` measures Lydite alone"),
     Row::plan("--mysql-storage-engine", "the URL's `engine`", |draft, given| {
@@ -100,7 +95,6 @@ static ROWS: &[Row] = &[
     Row::plan("--pgsql-db", "the URL's database (PostgreSQL)", |draft, given| {
         of(draft, "postgres", given, Draft::database)
     }),
-    Row::secret("--pgsql-password"),
     Row::plan("--pgsql-sslmode", "the URL's `sslmode`", |draft, given| {
         of(draft, "postgres", given, jdbc::ssl_mode)
     }),
@@ -108,7 +102,6 @@ static ROWS: &[Row] = &[
         of(draft, "postgres", given, |draft, given| jdbc::named(draft, "schema", given))
     }),
     Row::dropped("--db-ps-mode", "statements are always prepared on the server"),
-    Row::dropped("--db-debug", "there is no trace of a library"),
     Row::plan("--trx-level", "the URL's `isolation`", |draft, given| {
         match given.text().to_ascii_uppercase().as_str() {
             "RC" => draft.isolation(Some("read-committed")),
@@ -146,34 +139,20 @@ static ROWS: &[Row] = &[
         },
     ),
     Row::dropped("--rate", "a load is as fast as it can be"),
-    Row::plan("run --events", "nothing if 0", |_, given| match given.text() {
-        "0" => Fate::dropped("the time sets the end"),
-        _ => Fate::none("a run ends after a time, not after a number of transactions: set duration"),
-    }),
+    Row::only(
+        "run --events",
+        "0",
+        "a run ends after a time, not after a number of transactions: set duration",
+    ),
     Row::dropped("--events", "a load has its rows"),
     Row::plan("run --warmup-time", "`warmup`", |draft, given| draft.time("warmup", given, 1_000)),
     Row::dropped("--warmup-time", "a load needs none"),
-    Row::plan("--use-fk", "the URL's `foreign_keys`", |draft, given| match given.switch() {
-        Some(true) => draft.option("foreign_keys", "on"),
-        Some(false) => draft.option("foreign_keys", "off"),
-        None => Fate::unknown("must be 0 or 1"),
-    }),
-    Row::plan("--force-pk", "the URL's `history_key`", |draft, given| match given.switch() {
-        Some(true) => draft.option("history_key", "on"),
-        Some(false) => draft.option("history_key", "off"),
-        None => Fate::unknown("must be 0 or 1"),
-    }),
-    Row::plan("--enable-purge", "nothing if `no`", |_, given| match given.switch() {
-        Some(false) => Fate::dropped("no order is deleted, as without it"),
-        _ => Fate::none("no transaction deletes old orders"),
-    }),
-    Row::plan("--splittable", "nothing if `no`", |_, given| match given.switch() {
-        Some(false) => Fate::dropped("transactions begin as always"),
-        _ => Fate::none("`replicas` in the plan sends read-only transactions to other servers"),
-    }),
+    Row::plan("--use-fk", "the URL's `foreign_keys`", |draft, given| draft.on_off("foreign_keys", given)),
+    Row::plan("--force-pk", "the URL's `history_key`", |draft, given| draft.on_off("history_key", given)),
+    Row::only("--enable-purge", "no", "no transaction deletes old orders"),
+    Row::only("--splittable", "no", "`replicas` in the plan sends read-only transactions to other servers"),
     Row::dropped("--report-csv", "`json` in the plan names the file of the result"),
-    Row::dropped("--report-interval", OUTPUT),
-    Row::dropped("--report-checkpoints", OUTPUT),
+    Row::dropped("--report-interval, --report-checkpoints", OUTPUT),
     Row::dropped("--percentile", "results have all usual percentiles"),
     Row::dropped("--histogram", "results have whole histograms"),
     Row::dropped("--verbosity", "`--verbose` lists all rules"),
@@ -186,15 +165,11 @@ static ROWS: &[Row] = &[
         "0" => Fate::dropped("is another seed in each run; Lydite's is 1 unless set"),
         _ => draft.count("seed", given, 0, MOST),
     }),
-    Row::dropped("--rand-type", RANDOM),
-    Row::dropped("--rand-spec-iter", RANDOM),
-    Row::dropped("--rand-spec-pct", RANDOM),
-    Row::dropped("--rand-spec-res", RANDOM),
-    Row::dropped("--rand-pareto-h", RANDOM),
-    Row::dropped("--rand-zipfian-exp", RANDOM),
+    Row::dropped(
+        "--rand-type, --rand-spec-iter, --rand-spec-pct, --rand-spec-res, --rand-pareto-h, --rand-zipfian-exp",
+        RANDOM,
+    ),
     Row::none("--config-file", "files within files are not read: write its options into the line"),
-    Row::secret("MYSQL_PWD="),
-    Row::secret("PGPASSWORD="),
 ];
 
 /// Reads a setting that is for the databases of one driver.
@@ -209,7 +184,8 @@ fn of(draft: &mut Draft, scheme: &str, given: &Given, read: fn(&mut Draft, &Give
 const OF_COMMAND: [&str; 5] = ["--threads", "--time", "--rate", "--events", "--warmup-time"];
 
 fn normal(name: &str) -> String {
-    let name = name.replace('_', "-");
+    // A variable of the shell keeps its name.
+    let name = if name.ends_with('=') { name.to_owned() } else { name.replace('_', "-") };
     match name.split_once(' ') {
         Some(("run" | "prepare", "--threads")) | Some(("run", _)) | None => name,
         Some((_, option)) if option.starts_with("--") => option.to_owned(),
@@ -220,8 +196,7 @@ fn normal(name: &str) -> String {
 fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     let mut found = Vec::new();
     for call in lines::calls(source, is_program) {
-        let words: Vec<&str> = call.arguments.iter().map(|word| word.text.as_str()).collect();
-        let command = COMMANDS.iter().copied().find(|command| words.contains(command)).unwrap_or("run");
+        let command = COMMANDS.iter().copied().find(|command| call.has(command)).unwrap_or("run");
         found.extend(of_call(&call).into_iter().map(|given| {
             let option = given.name.replace('_', "-");
             match OF_COMMAND.contains(&option.as_str()) {
@@ -232,7 +207,10 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
         let line = call.arguments.first().map_or(1, |word| word.line);
         found.push(Given::new(format!("tpcc.lua {command}"), "", line));
     }
-    Ok(found)
+    match found.is_empty() {
+        true => Err(SourceError::OtherWorkload("another script of sysbench than tpcc.lua")),
+        false => Ok(found),
+    }
 }
 
 fn of_call(call: &Call) -> Vec<Given> {
@@ -293,8 +271,9 @@ fn finish(draft: &mut Draft) {
         draft.place.port = None;
         draft.place.set_hosts("localhost");
     }
-    let scale = draft.kept_number("scale", 0).unwrap_or(100);
-    let tables = draft.kept_number("tables", 0).unwrap_or(1);
+    let (Some(scale), Some(tables)) = (draft.kept_number("scale", 0), draft.kept_number("tables", 0)) else {
+        return;
+    };
     draft.derive(
         "warehouses",
         scale * tables,

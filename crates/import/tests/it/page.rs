@@ -1,7 +1,7 @@
 //! The book has each setting of each program.
 
 use lydite_architecture::kept;
-use lydite_import::{Kind, MYSQL_ROWS, POSTGRES_ROWS, Row, TOOLS};
+use lydite_import::{Kind, PARAMETERS, Row, TOOLS};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -14,7 +14,8 @@ const BEGIN: &str = "\n## Settings\n";
 fn table(page: &mut String, rows: &[Row]) {
     page.push_str("\n| setting | | what becomes of it |\n|---|---|---|\n");
     for row in rows {
-        let _ = writeln!(page, "| `{}` | {} | {} |", row.name, row.kind().words(), row.becomes);
+        let names: Vec<String> = row.each().map(|name| format!("`{name}`")).collect();
+        let _ = writeln!(page, "| {} | {} | {} |", names.join(", "), row.kind().words(), row.meaning());
     }
 }
 
@@ -33,10 +34,10 @@ fn the_book_has_each_setting_of_each_program() {
         page.push('\n');
         table(&mut page, tool.rows);
     }
-    page.push_str("\n### Parameters of JDBC URLs\n\nOf `jdbc:postgresql:`:\n");
-    table(&mut page, POSTGRES_ROWS);
-    page.push_str("\nOf `jdbc:mysql:` and `jdbc:mariadb:`:\n");
-    table(&mut page, MYSQL_ROWS);
+    page.push_str(
+        "\n### Parameters of JDBC URLs\n\nOf `jdbc:postgresql:`, `jdbc:mysql:` and `jdbc:mariadb:`.\n",
+    );
+    table(&mut page, PARAMETERS);
     if let Err(error) = kept::compare(PAGE, &page) {
         panic!("{error}");
     }
@@ -45,11 +46,16 @@ fn the_book_has_each_setting_of_each_program() {
 #[test]
 fn a_table_has_each_setting_once() {
     let tables = TOOLS.iter().map(|tool| (tool.name, tool.rows));
-    for (name, rows) in tables.chain([("postgresql", POSTGRES_ROWS), ("mysql", MYSQL_ROWS)]) {
+    for (name, rows) in tables.chain([("JDBC", PARAMETERS)]) {
         let mut seen = BTreeSet::new();
         for row in rows {
-            assert!(seen.insert(row.name.to_ascii_lowercase()), "{name} has {} twice", row.name);
-            assert!(row.kind() != Kind::NotUnderstood && !row.becomes.is_empty(), "{name}: {}", row.name);
+            for setting in row.each() {
+                assert!(
+                    !setting.trim().is_empty() && seen.insert(setting.to_ascii_lowercase()),
+                    "{name} has {setting} twice"
+                );
+            }
+            assert!(row.kind() != Kind::NotUnderstood && !row.becomes.is_empty(), "{name}: {}", row.names);
         }
     }
 }

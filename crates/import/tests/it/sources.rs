@@ -1,6 +1,6 @@
 //! Files that are none, and files in odd forms.
 
-use lydite_import::{Source, SourceError, TOOLS, read_files, tool_of};
+use lydite_import::{Import, Source, SourceError, TOOLS, read_files, tool_of};
 use std::io;
 
 fn error(bytes: &[u8]) -> String {
@@ -63,8 +63,9 @@ fn files_of_one_run_are_one_plan_and_others_are_plans_of_their_own() {
     let other = source("dbset db pg\ndiset tpcc pg_count_ware 5\nbuildschema\n");
     let dike = source("db=mysql\nhost=h\nset=d\n");
     let plans = read_files(&[build, run, other, dike]).unwrap();
+    let warehouses = |plan: &Import| plan.plan()["warehouses"].as_u64();
     let of: Vec<(&str, usize, Option<u64>)> =
-        plans.iter().map(|plan| (plan.tool.name, plan.files.len(), plan.warehouses())).collect();
+        plans.iter().map(|plan| (plan.tool.name, plan.files.len(), warehouses(plan))).collect();
     assert_eq!(of, [("HammerDB", 2, Some(4)), ("HammerDB", 1, Some(5)), ("Dike", 1, Some(60))]);
 }
 

@@ -12,20 +12,30 @@ use lydite_plan::{Plan, PlanError, keys};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fmt::Write;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Keys of a plan that shape a load, and the flags of `lydite load`.
+const LOAD_FLAGS: [(&str, &str); 5] = [
+    ("warehouses", "-w"),
+    ("size", "--size"),
+    ("data_skew", "--data-skew"),
+    ("seed", "--seed"),
+    ("jobs", "--jobs"),
+];
 
 /// Runs `lydite import`.
 pub(crate) fn command(args: &ImportArgs) -> Outcome {
     let json = args.json.as_ref().map(Destination::new);
-    check_places(args, json.as_ref())?;
+    let output = args.output.as_deref().filter(|path| !Destination::new(path).is_stdout());
+    check_places(args, output, json.as_ref())?;
     if json.as_ref().is_some_and(Destination::is_stdout) {
         reserve_stdout();
     }
     let imports = read_files(&sources(args)?)
         .map_err(|errors| Failure::Usage(errors.iter().map(ToString::to_string).collect()))?;
-    if args.output.is_some() && imports.len() > 1 {
+    if output.is_some() && imports.len() > 1 {
         return Err(Failure::usage(format!(
             "--output: takes one plan, and these files are {}: import them one by one",
             imports.len()
@@ -33,15 +43,14 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
     }
     let mut plans = Vec::new();
     for import in &imports {
-        let file =
-            args.output.as_deref().map_or_else(|| "plan.toml".to_owned(), |path| path.display().to_string());
-        let plan = Imported::new(import, &file);
-        match &args.output {
+        let plan = Imported::new(import, output);
+        let text = format!("{}{}", import.toml(), plan.commands_as_comment());
+        match output {
             Some(path) => {
-                write_new(path, &format!("{}{}", import.toml(), plan.commands_as_comment()))?;
-                print(&plan.summary(&file))?;
+                write_new(path, &text)?;
+                print(&plan.summary(path))?;
             }
-            None => print(&format!("{}{}", import.toml(), plan.commands_as_comment()))?,
+            None => print(&text)?,
         }
         for setting in import.not_understood() {
             complain(&format!("{}: not understood: {}", place(setting), setting.fate.text));
@@ -63,16 +72,15 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
 }
 
 /// Rejects places of documents before anything is read.
-fn check_places(args: &ImportArgs, json: Option<&Destination>) -> Outcome {
+fn check_places(args: &ImportArgs, output: Option<&Path>, json: Option<&Destination>) -> Outcome {
     let mut errors = Vec::new();
-    if let Some(path) = &args.output
-        && path.symlink_metadata().is_ok()
-    {
+    if let Some(path) = output.filter(|path| path.symlink_metadata().is_ok()) {
         errors
             .push(format!("--output: {} exists, and is never overwritten: name a new file", path.display()));
     }
     if let Some(place) = json {
-        let inputs: Vec<Destination> = args.files.iter().chain(&args.output).map(Destination::new).collect();
+        let files = args.files.iter().map(PathBuf::as_path).chain(output);
+        let inputs: Vec<Destination> = files.map(Destination::new).collect();
         if let Err(problem) = place.check() {
             errors.push(format!("--json: {} {problem}", place.shown()));
         } else if !place.is_stdout() && inputs.iter().any(|input| input.is(place)) {
@@ -90,7 +98,7 @@ fn sources(args: &ImportArgs) -> Result<Vec<Source>, Failure> {
     let (mut sources, mut errors) = (Vec::new(), Vec::new());
     for path in &args.files {
         let (name, read) = match path == Path::new("-") {
-            true => ("standard input".to_owned(), Source::read("standard input", io::stdin().lock())),
+            true => ("-".to_owned(), Source::read("-", io::stdin().lock())),
             false => (path.display().to_string(), Source::open(path)),
         };
         match read {
@@ -103,12 +111,14 @@ fn sources(args: &ImportArgs) -> Result<Vec<Source>, Failure> {
 
 /// Writes a file that does not exist yet.
 fn write_new(path: &Path, text: &str) -> Outcome {
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| Failure::usage(format!("--output: {}: {error}: name a new file", path.display())))
+    let failed =
+        |error: io::Error| Failure::usage(format!("--output: {}: {error}: name a new file", path.display()));
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(|error| {
+        // A part of a plan is a plan too. The write's error is the one to report.
+        let _ = fs::remove_file(path);
+        failed(error)
+    })
 }
 
 /// Returns the place and name of a setting.
@@ -155,7 +165,7 @@ struct Settled<'a> {
 }
 
 impl<'a> Imported<'a> {
-    fn new(import: &'a Import, file: &str) -> Self {
+    fn new(import: &'a Import, output: Option<&Path>) -> Self {
         let settled = |setting: &'a Setting| Settled {
             file: setting.file.as_deref(),
             line: setting.line,
@@ -169,10 +179,10 @@ impl<'a> Imported<'a> {
             target: import.target.as_deref(),
             password_left_out: import.has_password,
             plan: import.plan(),
-            commands: commands(import, file),
+            commands: commands(import, output),
             settings: import.settings.iter().map(settled).collect(),
             notes: &import.notes,
-            problems: problems(import, file),
+            problems: problems(import),
         }
     }
 
@@ -182,8 +192,8 @@ impl<'a> Imported<'a> {
     }
 
     /// Returns what the user needs to know of a plan that is in a file.
-    fn summary(&self, file: &str) -> String {
-        let mut text = format!("{file}: a plan of {} ({})\n", self.tool, self.files.join(", "));
+    fn summary(&self, path: &Path) -> String {
+        let mut text = format!("{}: a plan of {} ({})\n", path.display(), self.tool, self.files.join(", "));
         // Writing to a string can't fail.
         let _ = writeln!(text, "target: {}", self.target.unwrap_or("none: name one behind the commands"));
         let kinds = [Kind::Translated, Kind::Dropped, Kind::NoCounterpart, Kind::NotUnderstood, Kind::Secret];
@@ -204,37 +214,39 @@ impl<'a> Imported<'a> {
     }
 }
 
-/// Returns the commands to go on with.
-fn commands(import: &Import, file: &str) -> Vec<String> {
+/// Returns the commands to go on with. Without `output` the first one writes the plan.
+fn commands(import: &Import, output: Option<&Path>) -> Vec<String> {
+    let file = output.unwrap_or(Path::new("plan.toml")).display().to_string();
     let target =
         import.target.as_deref().map_or_else(|| "URL".to_owned(), |target| typed(target).into_owned());
+    let plan = import.plan();
     let mut load = format!("lydite load {target}");
-    for (flag, value) in [(" -w ", import.warehouses()), (" --jobs ", import.jobs())] {
-        if let Some(value) = value {
-            let _ = write!(load, "{flag}{value}");
-        }
-    }
-    for key in ["size", "data_skew"] {
-        if let Some(Value::String(value)) = import.plan().get(key) {
-            let _ = write!(load, " --{} {}", key.replace('_', "-"), typed(value));
+    for (key, flag) in LOAD_FLAGS {
+        if let Some(value) = plan.get(key) {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let _ = write!(load, " {flag} {}", typed(&value));
         }
     }
     let mut commands = Vec::new();
+    if output.is_none() {
+        let files: Vec<_> = import.files.iter().map(|file| typed(file)).collect();
+        commands.push(format!("lydite import {} -o {file}", files.join(" ")));
+    }
     if import.has_password {
         commands.push("read -rs LYDITE_PASSWORD && export LYDITE_PASSWORD".to_owned());
     }
-    if import.warehouses().is_some() {
+    if plan.contains_key("warehouses") {
         commands.push(load);
     }
     let url = if import.target.is_some() { "" } else { "URL " };
-    commands.push(format!("lydite run {url}-c {}", typed(file)));
+    commands.push(format!("lydite run {url}-c {}", typed(&file)));
     commands
 }
 
 /// Returns the reasons why `lydite run` refuses the plan.
-fn problems(import: &Import, file: &str) -> Vec<String> {
+fn problems(import: &Import) -> Vec<String> {
     let mut entries = Entries::default();
-    entries.toml(file, &import.toml(), keys());
+    entries.toml("the plan", &import.toml(), keys());
     match Plan::read(entries) {
         Ok(_) => Vec::new(),
         Err(PlanError::Usage(problems)) => problems,

@@ -1,8 +1,10 @@
 //! `lydite import`: plans that `lydite run` takes, new files only, and passwords nowhere.
 
-use crate::program::{Program, json, lydite, scratch, text};
+use crate::program::{json, lydite, scratch, text};
 use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// The password in all files.
 const PASSWORD: &str = "hunter2";
@@ -17,9 +19,12 @@ const BENCHBASE: &str = "<parameters><type>SQLITE</type><url>jdbc:sqlite:FILE</u
 #[test]
 fn a_plan_of_another_programs_file_runs() {
     let directory = scratch();
-    let (file, plan, result) =
-        (directory.join("tpcc.xml"), directory.join("plan.toml"), directory.join("result.json"));
-    fs::write(&file, BENCHBASE.replace("FILE", text(&directory.join("t.db")))).unwrap();
+    let (file, plan, result) = (
+        directory.path().join("tpcc.xml"),
+        directory.path().join("plan.toml"),
+        directory.path().join("result.json"),
+    );
+    fs::write(&file, BENCHBASE.replace("FILE", text(&directory.path().join("t.db")))).unwrap();
     let ended = lydite(&["import", text(&file), "-o", text(&plan)]).code(0);
     assert!(ended.stdout.contains(&format!("lydite run -c {}", text(&plan))), "{ended:?}");
     assert!(!format!("{ended:?}{}", fs::read_to_string(&plan).unwrap()).contains(PASSWORD));
@@ -34,14 +39,14 @@ fn a_plan_of_another_programs_file_runs() {
 #[test]
 fn a_file_of_another_program_as_a_plan_is_named_with_the_command_that_reads_it() {
     let directory = scratch();
-    let file = directory.join("run.tcl");
+    let file = directory.path().join("run.tcl");
     fs::write(&file, "dbset db pg\ndiset tpcc pg_pass hunter2\nvuset vu 4\n").unwrap();
     for command in ["run", "ab"] {
         let mut arguments = vec![command, "-c", text(&file)];
         arguments.extend((command == "ab").then_some(["null:", "null:"]).into_iter().flatten());
         let ended = lydite(&arguments).code(2);
         let words =
-            format!("is a configuration of HammerDB: make a plan of it with 'lydite import {}", text(&file));
+            format!("is a configuration of HammerDB: make a plan of it with: lydite import {}", text(&file));
         assert!(ended.errors().iter().any(|error| error.contains(&words)), "{ended:?}");
         assert!(!format!("{ended:?}").contains(PASSWORD), "{ended:?}");
     }
@@ -50,8 +55,11 @@ fn a_file_of_another_program_as_a_plan_is_named_with_the_command_that_reads_it()
 #[test]
 fn an_import_overwrites_nothing_and_rejects_what_it_can_not_write() {
     let directory = scratch();
-    let (one, other, plan) =
-        (directory.join("1.sh"), directory.join("2.properties"), directory.join("plan.toml"));
+    let (one, other, plan) = (
+        directory.path().join("1.sh"),
+        directory.path().join("2.properties"),
+        directory.path().join("plan.toml"),
+    );
     fs::write(&one, "go-tpc tpcc run -p hunter2\n").unwrap();
     fs::write(&other, "db=mysql\nhost=h\nset=d\npassword=hunter2\n").unwrap();
     let ended = lydite(&["import", text(&one), text(&other), "-o", text(&plan)]).code(2);
@@ -64,23 +72,44 @@ fn an_import_overwrites_nothing_and_rejects_what_it_can_not_write() {
     assert!(ended.only_error().contains("is a file of this import"), "{ended:?}");
     assert_eq!(fs::read_to_string(&plan).unwrap(), "mine");
     assert!(fs::read_to_string(&one).unwrap().starts_with("go-tpc"));
-    let missing = directory.join("none");
-    let ended = lydite(&["import", text(&missing), text(&directory.join("."))]).code(2);
+    let missing = directory.path().join("none");
+    let ended = lydite(&["import", text(&missing), text(&directory.path().join("."))]).code(2);
     assert_eq!(ended.errors().len(), 2, "{ended:?}");
 }
 
+/// Runs a command with this text in a pipe on its standard input.
+fn piped(arguments: &[&str], input: &str) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lydite"));
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let [stdout, stderr] = [ended.stdout, ended.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (ended.status.code(), stdout, stderr)
+}
+
 #[test]
-fn the_standard_input_is_a_file_too() {
-    let directory = scratch();
-    let file = directory.join("line.sh");
-    fs::write(&file, "./tpcc.lua --mysql-password=hunter2 --scale=3 --threads=5 run\n").unwrap();
-    let ended = Program::new(&["import", "/dev/stdin"]).within(&directory).run();
-    assert!(ended.code(2).only_error().contains("is empty"));
-    let ended = lydite(&["import", text(&file)]).code(0);
-    let plan: toml::Table = ended.stdout.parse().expect("the standard output is a plan");
-    assert_eq!(plan["warehouses"].as_integer(), Some(3));
-    assert_eq!(plan["terminals"].as_integer(), Some(5));
-    assert!(!format!("{ended:?}").contains(PASSWORD));
+fn a_pipe_is_a_file_too() {
+    const LINE: &str = "./tpcc.lua --mysql-password=hunter2 --scale=3 --threads=5 --colour=hunter2 run\n";
+    for name in ["-", "/dev/stdin"] {
+        let (code, stdout, stderr) = piped(&["import", name], LINE);
+        assert_eq!(code, Some(0), "{stderr}");
+        let plan: toml::Table = stdout.parse().expect("the standard output is a plan");
+        assert_eq!(plan["warehouses"].as_integer(), Some(3));
+        assert_eq!(plan["terminals"].as_integer(), Some(5));
+        assert!(stderr.contains(&format!("{name}, line 1, --colour: not understood")), "{stderr}");
+        assert!(!format!("{stdout}{stderr}").contains(PASSWORD));
+        let (code, _, stderr) = piped(&["import", name], "");
+        assert_eq!(code, Some(2));
+        assert!(stderr.contains(&format!("{name}: is empty")), "{stderr}");
+    }
+    let (code, _, stderr) = piped(&["run", "-c", "-"], LINE);
+    assert_eq!(code, Some(2));
+    assert!(
+        stderr.contains("is a configuration of sysbench-tpcc") && stderr.contains("lydite import -"),
+        "{stderr}"
+    );
+    assert!(!stderr.contains(PASSWORD));
 }
 
 /// Files whose plans `lydite run` refuses as they are, with a part of the reason.
@@ -96,7 +125,7 @@ fn the_plans_of_all_files_are_plans_that_run_takes() {
             fs::read_dir(tool.unwrap().path()).unwrap().map(|file| file.unwrap().path()).collect();
         files.retain(|file| file.extension().is_some_and(|extension| extension == "in"));
         for file in files {
-            let out = directory.join("out.json");
+            let out = directory.path().join("out.json");
             let ended = lydite(&["import", text(&file), "--json", text(&out)]);
             if format!("{ended:?}").contains(PASSWORD) {
                 wrong.push(format!("{}: {ended:?}", file.display()));
