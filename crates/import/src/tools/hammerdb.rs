@@ -305,14 +305,14 @@ fn settings(commands: Vec<Command>) -> Result<Vec<Given>, SourceError> {
             word if word.computed => Given::computed(name, "is a computed value", line),
             word => Given::new(name, word.text.clone(), line),
         };
-        const WORDS: &str = "has another number of words than HammerDB takes";
+        const WORDS: &str = "is a diset, vuset or dbset with another number of words than HammerDB takes";
         found.push(match (first.text.as_str(), rest) {
             ("diset", [dictionary, ..]) if dictionary.text == "tpch" => Given::new("tpch", "", line),
             ("diset", [_, key, value]) if !key.computed => value_of(key.text.clone(), value),
             ("vuset" | "dbset", [option, value]) if !option.computed => {
                 value_of(format!("{} {}", first.text, option.text), value)
             }
-            (name @ ("diset" | "vuset" | "dbset"), _) => Given::computed(name, WORDS, line),
+            ("diset" | "vuset" | "dbset", _) => Given::computed("…", WORDS, line),
             (name, _) if ROWS.iter().any(|row| row.each().any(|known| known == name)) => {
                 Given::new(name, "", line)
             }

@@ -281,7 +281,7 @@ fn finish(draft: &mut Draft) {
     );
     if tables > 1 {
         draft.note(format!(
-            "sysbench-tpcc has {tables} sets of tables with {scale} warehouses each; Lydite has one set with as many rows"
+            "sysbench-tpcc has {tables} sets of tables of scale {scale}; Lydite has one set with as many warehouses as all of them"
         ));
     }
 }
