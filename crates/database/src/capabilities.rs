@@ -4,6 +4,7 @@ use crate::balances::Balances;
 use crate::endpoints::Endpoints;
 use crate::error::{TargetError, TargetErrorKind};
 use crate::held::Held;
+use crate::leaving::Leaving;
 use crate::lists::ListTarget;
 use crate::micro::MicroTarget;
 use crate::observe::{Configuration, Observe, Observer};
@@ -49,6 +50,8 @@ pub struct Capabilities<'a> {
     pub foreign: Option<&'a dyn Foreign>,
     /// Sizes and parts of the tables.
     pub shapes: Option<&'a dyn TableShapes>,
+    /// The list of what Lydite has made, and its removal.
+    pub leaving: Option<&'a dyn Leaving>,
 }
 
 impl<'a> Capabilities<'a> {
@@ -122,6 +125,14 @@ impl<'a> Capabilities<'a> {
     /// The target has none.
     pub fn program(self) -> Result<&'a dyn Program, TargetError> {
         self.program.ok_or_else(|| TargetError::usage("Lydite has started no program for this target"))
+    }
+
+    /// Returns the list of what Lydite has made, and its removal.
+    ///
+    /// # Errors
+    /// The target stores nothing.
+    pub fn leaving(self) -> Result<&'a dyn Leaving, TargetError> {
+        self.leaving.ok_or_else(|| TargetError::usage("this target stores nothing that could be dropped"))
     }
 
     /// Returns the functions of a key-value store.

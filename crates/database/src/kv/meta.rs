@@ -42,6 +42,37 @@ pub const CREATING: &str = "creating";
 /// State of a database that is being dropped. A drop leaves it if it is stopped.
 pub const DROPPING: &str = "dropping";
 
+/// Name of the note of the state.
+pub const STATE: &[u8] = b"state";
+
+/// True if this is a value of the state. Then Lydite has loaded the store, or began to.
+#[must_use]
+pub fn is_state(value: &[u8]) -> bool {
+    [CREATING, DROPPING, "loading", "ready"].iter().any(|state| state.as_bytes() == value)
+}
+
+/// True if this is the name of a note that a load or a run makes.
+#[must_use]
+pub fn is_note(name: &[u8]) -> bool {
+    const NAMES: [&str; 11] = [
+        "state",
+        "warehouses",
+        "seed",
+        "c_load",
+        "population",
+        "lydite",
+        DATA_SKEW,
+        SIZE,
+        SCHEMA,
+        AFTER_LOAD,
+        FILES,
+    ];
+    let is = |known: &str| known.as_bytes() == name;
+    NAMES.into_iter().any(is)
+        || Played::NOTED.iter().any(|kind| is(kind.name()))
+        || name.strip_prefix(LOADED).is_some_and(|unit| unit.len() == 4)
+}
+
 /// Notes that do not describe a loaded database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotesError {

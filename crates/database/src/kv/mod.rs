@@ -28,6 +28,7 @@ pub mod columns;
 pub mod counts;
 mod held;
 pub mod layout;
+pub mod leaving;
 pub mod lists;
 mod load_lock;
 mod loader;

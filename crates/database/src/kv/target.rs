@@ -64,7 +64,7 @@ impl<S: Store> KvTarget<S> {
     }
 
     /// Returns the store, or `None` if there is none to open.
-    fn store_if_there(&self) -> Result<Option<Arc<S>>, TargetError> {
+    pub(in crate::kv) fn store_if_there(&self) -> Result<Option<Arc<S>>, TargetError> {
         if self.open.lock().is_some() || S::is_there(&self.config) {
             self.store().map(Some)
         } else {
@@ -72,12 +72,17 @@ impl<S: Store> KvTarget<S> {
         }
     }
 
-    fn failed(&self, doing: &'static str) -> impl Fn(StoreError) -> TargetError {
+    pub(in crate::kv) fn failed(&self, doing: &'static str) -> impl Fn(StoreError) -> TargetError {
         let place = S::place(&self.config);
         move |error| error.on_target(doing, &place)
     }
 
-    fn load_lock(&self) -> LoadLockRef {
+    /// Returns the settings of the URL.
+    pub(in crate::kv) fn config(&self) -> &S::Config {
+        &self.config
+    }
+
+    pub(in crate::kv) fn load_lock(&self) -> LoadLockRef {
         self.load_lock.lock().clone()
     }
 
@@ -257,6 +262,7 @@ impl<S: Store> Target for KvTarget<S> {
             lists: Some(self),
             store: Some(self),
             server: Some(self),
+            leaving: Some(self),
             ..Capabilities::default()
         }
     }

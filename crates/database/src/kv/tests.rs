@@ -1,5 +1,6 @@
 //! The text of the transactions on the store in memory, and the bytes of rows and keys.
 
+mod leaving;
 mod own;
 
 use crate::error::{AbortReason, Committed, TargetErrorKind, TxError};

@@ -10,6 +10,7 @@ use crate::capabilities::{
 use crate::error::TargetError;
 use crate::facts::{ConditionFinding, DatabaseState, Description, LedgerCounts, TableChecksum};
 use crate::held;
+use crate::leaving::{Inventory, Leaving};
 use crate::lists::{HeldLists, ListTarget, Lists};
 use crate::load::Loader;
 use crate::micro::{MicroLoader, MicroTarget};
@@ -223,6 +224,7 @@ impl Target for Patient {
             // A check of foreign tables is one long read, which the user can interrupt.
             foreign: offered.foreign,
             shapes: offered.shapes.map(|_| self as _),
+            leaving: offered.leaving.map(|_| self as _),
         }
     }
 }
@@ -249,6 +251,19 @@ impl Nodes for Patient {
 impl TableShapes for Patient {
     fn shapes(&self) -> Result<Vec<TableShape>, TargetError> {
         self.ask("the sizes of its tables", |target| target.capabilities().shapes())
+    }
+}
+
+impl Leaving for Patient {
+    fn inventory(&self) -> Result<Inventory, TargetError> {
+        self.ask("the list of what Lydite has made", |target| target.capabilities().leaving()?.inventory())
+    }
+
+    fn remove(&self, seen: &Inventory) -> Result<(), TargetError> {
+        let seen = seen.clone();
+        self.ask("dropping what Lydite has made", move |target| {
+            target.capabilities().leaving()?.remove(&seen)
+        })
     }
 }
 

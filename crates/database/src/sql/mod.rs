@@ -16,6 +16,7 @@ mod findings;
 pub mod foreign;
 pub mod held;
 pub mod isolation;
+pub mod leaving;
 pub mod lists;
 pub mod meta;
 pub mod micro;
