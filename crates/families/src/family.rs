@@ -1,5 +1,6 @@
 //! A family of databases: its entry in the table of `lydite targets`, and what one of its URLs configures.
 
+use crate::grants::{GrantRequest, Grants, no_accounts};
 use crate::own_schema::{OwnSchema, ScriptForm};
 use crate::templates::Templates;
 use lydite_database::code::Code;
@@ -198,6 +199,14 @@ pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
     /// Returns the same database with files of the user's statements; `None` if it takes none.
     fn with_scripts(&self, _scripts: &Arc<OwnSchema>) -> Option<Arc<dyn Configured>> {
         None
+    }
+
+    /// Returns the SQL that lets an account work with the database.
+    ///
+    /// # Errors
+    /// The database has no accounts in SQL, or the account can't be one.
+    fn grants(&self, _asked: &GrantRequest<'_>) -> Result<Grants, TargetError> {
+        Err(no_accounts())
     }
 
     /// Returns the code of tables and transactions that a server of this version gets. `None` if the code is not

@@ -1,5 +1,6 @@
 //! Templates of a database that is a directory or a file: copies beside it, with a longer name.
 
+use crate::templates::{Template, is_template_name};
 use lydite_database::TargetError;
 use std::fs;
 use std::io;
@@ -42,6 +43,36 @@ impl FileTemplates {
         deleted.map_err(|error| self.failed("delete the template of", &error))
     }
 
+    /// Lists the templates, and what stopped copies and removals left, by the text behind the name of the database.
+    pub(crate) fn list(&self) -> Result<Vec<Template>, TargetError> {
+        let failed = |error: io::Error| self.failed("look for templates of", &error);
+        let Some(own) = self.0.file_name() else { return Ok(Vec::new()) };
+        let parent =
+            self.0.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let entries = match fs::read_dir(parent) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut templates = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(failed)?.file_name();
+            let rest = name.as_encoded_bytes().strip_prefix(own.as_encoded_bytes());
+            let Some(rest) = rest.and_then(|rest| std::str::from_utf8(rest).ok()) else { continue };
+            if is_left(rest) {
+                let path = with_suffix(&self.0, rest);
+                let bytes = size(&path);
+                templates.push(Template { name: rest.to_owned(), shown: path.display().to_string(), bytes });
+            }
+        }
+        templates.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        Ok(templates)
+    }
+
+    /// Deletes one of those that [`FileTemplates::list`] lists.
+    pub(crate) fn delete_listed(&self, name: &str) -> Result<(), TargetError> {
+        remove(&with_suffix(&self.0, name)).map_err(|error| self.failed("delete the template of", &error))
+    }
+
     pub(crate) fn failed(&self, doing: &str, error: &io::Error) -> TargetError {
         TargetError::database(format!("{}: {doing} the database: {error}", self.shown()))
     }
@@ -71,6 +102,15 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
+/// Returns the bytes of a file, or of the files of a directory; `None` if they can't be read.
+pub(crate) fn size(path: &Path) -> Option<u64> {
+    let data = fs::symlink_metadata(path).ok()?;
+    if !data.is_dir() {
+        return Some(data.len());
+    }
+    fs::read_dir(path).ok()?.try_fold(0, |bytes, entry| Some(bytes + size(&entry.ok()?.path())?))
+}
+
 /// Removes a file or a directory, if it exists.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
@@ -78,6 +118,25 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
+}
+
+/// Suffix of a database that a removal has set aside.
+const DISCARDED: &str = ".lydite-gone";
+
+/// Deletes a database in a directory or a file. A removal that is stopped leaves it under another name, never in part
+/// under its own.
+pub(crate) fn discard(path: &Path) -> io::Result<()> {
+    let gone = with_suffix(path, DISCARDED);
+    remove(&gone)?;
+    fs::rename(path, &gone)?;
+    remove(&gone)
+}
+
+/// True if a name is that of a template of the database, or of what a stopped copy or removal left. `rest` is what follows
+/// the database's own name.
+fn is_left(rest: &str) -> bool {
+    let name = rest.strip_suffix(".partial").or_else(|| rest.strip_suffix(".gone")).unwrap_or(rest);
+    rest == DISCARDED || name.strip_prefix('.').is_some_and(is_template_name)
 }
 
 /// Renames a path before it is removed, because half a directory must not be taken for a whole one. Returns the new

@@ -1,6 +1,7 @@
 //! Gemel, the embedded database of this project, through its layer of byte keys.
 
 mod family;
+mod leaving;
 mod lists;
 mod micro;
 mod micro_tables;

@@ -13,6 +13,7 @@ mod external;
 mod family;
 mod file_templates;
 mod gemel;
+mod grants;
 mod keeper;
 mod kv_server;
 mod mysql;
@@ -41,10 +42,11 @@ pub use duration::duration;
 pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
 pub use family::{Evidence, Family, PlacementSource, Scheme};
 pub use gemel::GemelServer;
+pub use grants::{Extra, GrantRequest, Grants, Work};
 pub use own_schema::{OwnSchema, Script, ScriptError, ScriptKind};
 pub use postgres::NOT_INTERLEAVED;
 pub use registry::{
     TargetSpec, default_port, families, family_of, leaves_out_password, parameters_page, strings_of,
 };
-pub use templates::Templates;
+pub use templates::{Template, Templates, template_name};
 pub use understood::{Understood, understand};

@@ -2,6 +2,7 @@
 
 use crate::duration::timeout;
 use crate::family::{Configured, Family, Home, Scheme};
+use crate::grants::{GrantRequest, Grants};
 use crate::net::url::has_password;
 use crate::own_schema::{OwnSchema, Script, ScriptError, ScriptKind};
 use crate::pasted::{self, Families};
@@ -410,6 +411,14 @@ impl TargetSpec {
     #[must_use]
     pub fn templates(&self) -> Option<Templates> {
         self.config.templates(&|tried| self.waiter().map(|waiter| self.patience(waiter, tried)))
+    }
+
+    /// Returns the SQL that lets an account work with the database. Connects to nothing.
+    ///
+    /// # Errors
+    /// The database has no accounts in SQL, or the account can't be one.
+    pub fn grants(&self, asked: &GrantRequest<'_>) -> Result<Grants, TargetError> {
+        self.config.grants(asked)
     }
 
     /// Returns the code of tables and transactions that a server of this version gets. `None` if the code is not

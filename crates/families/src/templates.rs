@@ -34,6 +34,38 @@ pub(crate) trait KeepsTemplates: Debug + Send + Sync {
 
     /// Deletes a template, if it exists.
     fn delete(&self, name: &str) -> Result<(), TargetError>;
+
+    /// Lists all templates of experiments, whoever made them.
+    fn list(&self) -> Result<Vec<Template>, TargetError>;
+
+    /// Deletes a template that [`KeepsTemplates::list`] has listed.
+    fn delete_listed(&self, name: &str) -> Result<(), TargetError>;
+}
+
+/// A template that an experiment has made, or what a stopped copy left of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// Name for [`Templates::delete_listed`].
+    pub name: String,
+    /// Database, directory or file that it is.
+    pub shown: String,
+    /// Its bytes, as far as they are known.
+    pub bytes: Option<u64>,
+}
+
+/// Prefix of the names that experiments give to templates.
+const PREFIX: &str = "template_";
+
+/// Returns the name of the template with this number.
+#[must_use]
+pub fn template_name(number: u64) -> String {
+    format!("{PREFIX}{number:016x}")
+}
+
+/// True if a name has the form of [`template_name`].
+pub(crate) fn is_template_name(name: &str) -> bool {
+    let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    name.strip_prefix(PREFIX).is_some_and(|number| number.len() == 16 && number.bytes().all(digit))
 }
 
 impl Templates {
@@ -86,6 +118,22 @@ impl Templates {
     /// See [`Templates::save`].
     pub fn restore(&self, name: &str) -> Result<(), TargetError> {
         self.0.restore(name)
+    }
+
+    /// Lists all templates of the database, whatever experiment made them.
+    ///
+    /// # Errors
+    /// The database is away.
+    pub fn list(&self) -> Result<Vec<Template>, TargetError> {
+        self.0.list()
+    }
+
+    /// Deletes a template of the list, if it exists.
+    ///
+    /// # Errors
+    /// See [`Templates::save`].
+    pub fn delete_listed(&self, name: &str) -> Result<(), TargetError> {
+        self.0.delete_listed(name)
     }
 
     /// Deletes a template, if it exists.

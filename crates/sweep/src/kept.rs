@@ -8,7 +8,7 @@ use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::complain;
 use lydite_database::DatabaseState;
-use lydite_families::Templates;
+use lydite_families::{Templates, template_name as name_of_template};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -137,7 +137,7 @@ impl Kept<'_> {
             } else {
                 template_name(&subject.plan, subject.url(), program)
             };
-            let name = format!("template_{:016x}", xxh3_64(format!("{unique} {rows}").as_bytes()));
+            let name = name_of_template(xxh3_64(format!("{unique} {rows}").as_bytes()));
             all.push(Noted { of, name, database, is_original });
         }
         Ok(all)

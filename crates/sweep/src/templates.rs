@@ -4,6 +4,7 @@ use crate::experiment::{Experiment, Reload};
 use crate::point::Point;
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::complain;
+use lydite_families::template_name as name_of_template;
 use lydite_plan::Plan;
 use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(crate) fn template_name(plan: &Plan, url: &str, program: &str) -> String {
     let scripts = plan.target.scripts().notes();
     let loaded = format!("{program} {url} {:?} {} {:?} {scripts:?}", plan.warehouses, plan.seed, plan.data);
-    format!("template_{:016x}", xxh3_64(loaded.as_bytes()))
+    name_of_template(xxh3_64(loaded.as_bytes()))
 }
 
 /// Returns the name of the template that a point's runs begin with.

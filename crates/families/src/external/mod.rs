@@ -9,6 +9,7 @@
 mod channel;
 mod config;
 mod family;
+mod leaving;
 mod load_lock;
 mod messages;
 mod pool;

@@ -25,7 +25,7 @@ pub(crate) struct External {
     speaking: OnceLock<Speaking>,
 }
 
-enum Speaking {
+pub(super) enum Speaking {
     Store(KvTarget<DriverStore>),
     Transactions(Transactions),
 }
@@ -36,7 +36,12 @@ impl External {
         Self { driver: Driver::new(config), speaking: OnceLock::new() }
     }
 
-    fn speaking(&self) -> Result<&Speaking, TargetError> {
+    /// Returns the settings of the URL.
+    pub(super) fn config(&self) -> &Config {
+        &self.driver.config
+    }
+
+    pub(super) fn speaking(&self) -> Result<&Speaking, TargetError> {
         let way = self.driver.hello().map_err(TargetError::unreachable)?.way;
         Ok(self.speaking.get_or_init(|| match way {
             Way::KeyValue => Speaking::Store(KvTarget::new(Arc::clone(&self.driver))),
@@ -213,6 +218,7 @@ impl Target for External {
             lists: Some(self),
             store: Some(self),
             work: Some(self),
+            leaving: Some(self),
             ..Capabilities::default()
         }
     }

@@ -68,7 +68,7 @@ impl Transactions {
         }
     }
 
-    fn contents(&self) -> Result<StateAnswer, TargetError> {
+    pub(super) fn contents(&self) -> Result<StateAnswer, TargetError> {
         let answer = self.lease()?.call("state", &Nothing {});
         answer.map_err(|error| self.driver.on_target("read the state", &error))
     }

@@ -78,6 +78,19 @@ pub(super) fn is_notes(name: &str) -> bool {
     name == NOTES
 }
 
+/// True if there are notes.
+pub(super) fn has_notes(database: &Database) -> GemelResult<bool> {
+    let Some((name, engine)) = database.keyspaces().into_iter().find(|(name, _)| is_notes(name)) else {
+        return Ok(false);
+    };
+    let mut found = false;
+    all_entries(database, &database.keyspace(&name, engine)?, |name, _| {
+        found |= name == b"state";
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
 /// Drops the notes.
 pub(super) fn forget(database: &Database) -> GemelResult<()> {
     match database.keyspaces().iter().any(|(name, _)| name == NOTES) {

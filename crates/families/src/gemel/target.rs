@@ -149,6 +149,7 @@ impl Target for GemelTarget {
             micro: Some(self),
             lists: Some(self),
             observe: Some(self),
+            leaving: Some(self),
             ..Capabilities::default()
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{GemelTarget, Parsed, is_tpcc, micro_tables};
 use crate::file_templates::FileTemplates;
-use crate::templates::KeepsTemplates;
+use crate::templates::{KeepsTemplates, Template};
 use ::gemel::Database;
 use lydite_database::TargetError;
 use lydite_database::micro::is_table_name;
@@ -42,6 +42,14 @@ impl KeepsTemplates for GemelTemplates {
 
     fn delete(&self, name: &str) -> Result<(), TargetError> {
         self.files.delete(name)
+    }
+
+    fn list(&self) -> Result<Vec<Template>, TargetError> {
+        self.files.list()
+    }
+
+    fn delete_listed(&self, name: &str) -> Result<(), TargetError> {
+        self.files.delete_listed(name)
     }
 }
 

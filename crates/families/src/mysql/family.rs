@@ -1,9 +1,11 @@
 //! The entry of MySQL's family in the table of families.
 
 use super::config::{Config, OPTIONS, SCHEMES, TPCC_OPTIONS, parse, shapes};
+use super::grants::grants;
 use super::replication::can_follow;
 use super::{Mysql, procedures, product, schema};
 use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, as_config};
+use crate::grants::{GrantRequest, Grants};
 use crate::own_schema::{OwnSchema, ScriptForm, Syntax};
 use lydite_database::code::Code;
 use lydite_database::sql::statement::Statement;
@@ -74,6 +76,10 @@ impl Configured for Config {
         let mut config = self.clone();
         config.scripts = Arc::clone(scripts);
         Some(Arc::new(config))
+    }
+
+    fn grants(&self, asked: &GrantRequest<'_>) -> Result<Grants, TargetError> {
+        grants(self, asked)
     }
 
     fn code(&self, version: &str) -> Option<Code> {

@@ -5,6 +5,7 @@ use crate::mysql::{Mysql, schema, spider};
 use lydite_database::lists::{check_none, is_table_name, table_name};
 use lydite_database::sql::lists::{ListSession, ListStatement, create_table, insert};
 use lydite_database::sql::meta::Admin;
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{ListTarget, Lists, Session, TargetError};
 use lydite_tpcc::schema::Table;
 use std::collections::BTreeSet;
@@ -14,6 +15,14 @@ use std::time::Duration;
 /// Name of the coordinator's entry for a shard, up to the number. It contains the database, because these names belong
 /// to the coordinator as a whole.
 const PREFIX: &str = "concat('lydite_isolation_', left(md5(database()), 12), '_')";
+
+/// Returns the names of the coordinator's entries for the shards of an isolation check in this database.
+pub(super) fn server_names(coordinator: &mut Wire) -> Result<Vec<String>, SqlError> {
+    coordinator.column(&format!(
+        "SELECT server_name FROM mysql.servers WHERE left(server_name, 30) = {PREFIX} \
+         AND substr(server_name, 31) REGEXP '^[0-9]+$'"
+    ))
+}
 
 impl Mysql {
     /// Returns the engines of the tables, as the URL has them; `None` stands for the server's default.

@@ -13,7 +13,9 @@ mod errors;
 mod family;
 mod foreign;
 mod galera;
+mod grants;
 mod inherited;
+mod leaving;
 mod lists;
 mod load_lock;
 mod loader;
@@ -490,6 +492,7 @@ impl Target for Mysql {
             observe: Some(self),
             foreign: Some(self),
             shapes: Some(self),
+            leaving: Some(self),
             ..Capabilities::default()
         }
     }

@@ -15,6 +15,7 @@ use lydite_database::kv::meta::notes;
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::{self, Layout, Part, ShardedLoader};
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{NodeSize, Target, TargetError};
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -32,6 +33,14 @@ pub(super) const SESSION: &str = "SET SESSION spider_disable_group_by_handler = 
 /// True if the engine keeps its rows on other servers.
 pub(super) fn is_spider(engine: &str) -> bool {
     engine.eq_ignore_ascii_case("spider")
+}
+
+/// Returns the names of the coordinator's entries for the shards of a load into this database.
+pub(super) fn server_names(coordinator: &mut Wire) -> Result<Vec<String>, SqlError> {
+    coordinator.column(&format!(
+        "SELECT server_name FROM mysql.servers WHERE left(server_name, 20) = {PREFIX} \
+         AND substr(server_name, 21) REGEXP '^[0-9]+$'"
+    ))
 }
 
 /// Returns a text as an SQL literal.
@@ -204,13 +213,7 @@ impl Mysql {
 
     /// Drops the coordinator's server entries for the shards.
     fn drop_servers(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
-        let servers = coordinator
-            .column(&format!(
-                "SELECT server_name FROM mysql.servers WHERE left(server_name, 20) = {PREFIX} \
-                 AND substr(server_name, 21) REGEXP '^[0-9]+$'"
-            ))
-            .map_err(self.failed("look for shards"))?;
-        for server in servers {
+        for server in server_names(coordinator).map_err(self.failed("look for shards"))? {
             coordinator
                 .execute(&format!("DROP SERVER {server}"))
                 .map_err(self.failed(&format!("drop the server {server}")))?;

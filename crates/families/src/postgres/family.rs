@@ -3,10 +3,12 @@
 use super::config::{
     CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse, shapes,
 };
+use super::grants::grants;
 use super::product::{CITUS, COCKROACH, POSTGRES, Product, YUGABYTE};
 use super::templates::PgTemplates;
 use super::{PROCEDURES, Postgres, create_table, session};
 use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, Scheme, as_config};
+use crate::grants::{GrantRequest, Grants};
 use crate::own_schema::{OwnSchema, ScriptForm, Syntax};
 use crate::templates::Templates;
 use lydite_database::code::{Code, keys_of};
@@ -133,6 +135,10 @@ impl Configured for Config {
         let mut config = self.clone();
         config.scripts = Arc::clone(scripts);
         Some(Arc::new(config))
+    }
+
+    fn grants(&self, asked: &GrantRequest<'_>) -> Result<Grants, TargetError> {
+        grants(self, asked)
     }
 
     fn code(&self, _version: &str) -> Option<Code> {

@@ -11,8 +11,10 @@ mod effective;
 mod errors;
 mod family;
 mod foreign;
+mod grants;
 mod inherited;
 mod keys;
+mod leaving;
 mod libpq;
 mod lists;
 mod load_lock;
@@ -511,6 +513,7 @@ impl Target for Postgres {
             observe: Some(self),
             foreign: Some(self),
             shapes: self.config.product.shapes.is_some().then_some(self as _),
+            leaving: Some(self),
             ..Capabilities::default()
         }
     }

@@ -107,10 +107,14 @@ impl Postgres {
         if drops.is_empty() {
             return Ok(());
         }
-        // All statements are one transaction. A server goes on to wait for locks after its client is gone, so it waits
-        // for a moment only.
+        self.insist(wire, &drops.join("; "))
+    }
+
+    /// Runs statements that drop tables, all in one transaction.
+    pub(super) fn insist(&self, wire: &mut Wire, drops: &str) -> Result<(), TargetError> {
+        // A server goes on to wait for locks after its client is gone, so it waits for a moment only.
         let set = if self.config.unprepared { "SET LOCAL" } else { "SET" };
-        let drop = format!("{set} lock_timeout = '1s'; {}; {set} lock_timeout = 0", drops.join("; "));
+        let drop = format!("{set} lock_timeout = '1s'; {drops}; {set} lock_timeout = 0");
         loop {
             self.work.unless_stopped(self.config.place())?;
             match wire.execute(&drop) {

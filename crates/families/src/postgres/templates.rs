@@ -3,11 +3,11 @@
 use super::connecting::{SCHEMA, TABLE_KINDS, advised, connected};
 use crate::postgres::config::Config;
 use crate::postgres::wire::Wire;
-use crate::templates::KeepsTemplates;
+use crate::templates::{KeepsTemplates, Template, is_template_name};
 use lydite_database::TargetError;
 use lydite_database::patience::Patience;
 use lydite_database::sql::ddl;
-use lydite_database::sql::meta::{Admin, is_ours};
+use lydite_database::sql::meta::{Admin, OWN_TABLES, is_ours};
 use lydite_database::sql::sql_error::SqlError;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -72,6 +72,15 @@ impl KeepsTemplates for PgTemplates {
     }
 
     fn delete(&self, name: &str) -> Result<(), TargetError> {
+        let name = name.to_owned();
+        self.ask("dropping the template", move |config| delete(config, &name))
+    }
+
+    fn list(&self) -> Result<Vec<Template>, TargetError> {
+        self.ask("the list of templates", list)
+    }
+
+    fn delete_listed(&self, name: &str) -> Result<(), TargetError> {
         let name = name.to_owned();
         self.ask("dropping the template", move |config| delete(config, &name))
     }
@@ -242,4 +251,44 @@ fn delete(config: &Config, name: &str) -> Result<(), TargetError> {
     let mut wire = aside(config)?;
     drop_database(config, &mut wire, &fresh(config, name))?;
     drop_database(config, &mut wire, &named(config, name))
+}
+
+/// Lists the templates of this database that have notes of Lydite's. Databases with long names share the beginning of
+/// theirs, so a template of such a one may be another's, and is not listed.
+fn list(config: &Config) -> Result<Vec<Template>, TargetError> {
+    let mut wire = aside(config)?;
+    let prefix = named(config, "");
+    if prefix.len() <= config.database.len() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    let sql = format!(
+        "SELECT datname, CASE WHEN has_database_privilege(datname, 'CONNECT') THEN pg_database_size(datname) END \
+         FROM pg_database WHERE starts_with(datname, '{}') AND datallowconn ORDER BY 1",
+        prefix.replace('\'', "''")
+    );
+    wire.query_each(&sql, &mut |row| {
+        if let [Some(database), bytes] = *row
+            && let Some(name) = database.strip_prefix(&prefix).filter(|name| is_template_name(name))
+        {
+            let bytes = bytes.and_then(|bytes| bytes.parse().ok());
+            found.push(Template { name: name.to_owned(), shown: database.to_owned(), bytes });
+        }
+    })
+    .map_err(|error| failed(config, "look for templates", error))?;
+    let mut templates = Vec::new();
+    for template in found {
+        let mut of = config.clone();
+        of.database.clone_from(&template.shown);
+        let marked = format!(
+            "SELECT 1 FROM pg_class WHERE relnamespace = {SCHEMA} AND relname = '{}' AND relkind = 'r'",
+            OWN_TABLES[0]
+        );
+        let marked =
+            connected(&of)?.column(&marked).map_err(|error| failed(&of, "look at a template", error))?;
+        if !marked.is_empty() {
+            templates.push(template);
+        }
+    }
+    Ok(templates)
 }

@@ -4,6 +4,7 @@ pub(crate) mod config;
 mod connection;
 mod family;
 mod foreign;
+mod leaving;
 mod lists;
 mod load_lock;
 mod loader;
@@ -363,6 +364,7 @@ impl Target for Sqlite {
             work: Some(self),
             observe: Some(self),
             foreign: Some(self),
+            leaving: Some(self),
             ..Capabilities::default()
         }
     }

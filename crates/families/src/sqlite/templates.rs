@@ -1,7 +1,7 @@
 //! Templates of an SQLite database: copies of its file.
 
 use crate::file_templates::{FileTemplates, remove, with_suffix};
-use crate::templates::KeepsTemplates;
+use crate::templates::{KeepsTemplates, Template};
 use lydite_database::TargetError;
 use lydite_database::sql::meta;
 use std::path::Path;
@@ -49,6 +49,14 @@ impl KeepsTemplates for SqliteTemplates {
 
     fn delete(&self, name: &str) -> Result<(), TargetError> {
         self.0.delete(name)
+    }
+
+    fn list(&self) -> Result<Vec<Template>, TargetError> {
+        self.0.list()
+    }
+
+    fn delete_listed(&self, name: &str) -> Result<(), TargetError> {
+        self.0.delete_listed(name)
     }
 }
 

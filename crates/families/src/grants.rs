@@ -1,0 +1,148 @@
+//! The SQL that lets an account load a database and run on it, with no right too many. Nothing is executed here.
+
+use lydite_database::TargetError;
+use lydite_tpcc::named_enum;
+use lydite_tpcc::schema::Table;
+
+named_enum! {
+    /// Work that an account does.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Work {
+        /// Loads the database, runs on it, checks it and drops it.
+        Load = "load",
+        /// Runs on a database that another account has loaded, and checks it.
+        Run = "run",
+    }
+}
+
+named_enum! {
+    /// Further work, which needs rights of its own.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Extra {
+        /// Samples of the database's statistics: `--observe db`.
+        Observe = "observe",
+        /// Audits and isolation checks.
+        Audit = "audit",
+        /// Transactions of the Dike paper, which change prices and are noted.
+        Dike = "dike",
+        /// `--tx procedures`.
+        Procedures = "procedures",
+        /// Templates of `sweep`, `ab` and `find`.
+        Templates = "templates",
+        /// Faults.
+        Faults = "faults",
+    }
+}
+
+/// What an account must be able to do.
+#[derive(Clone, Debug)]
+pub struct GrantRequest<'a> {
+    /// Name of the role, as the user writes it.
+    pub role: &'a str,
+    /// Its work.
+    pub work: Work,
+}
+
+/// Rights for further work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(crate) with: Extra,
+    /// What the rights are for, in a sentence.
+    pub(crate) about: &'static str,
+    /// Statements; none if the work needs no right of the database.
+    pub(crate) statements: Vec<String>,
+}
+
+/// The SQL for an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grants {
+    /// Lines above the statements.
+    pub(crate) title: Vec<String>,
+    /// Statements, without the semicolon.
+    pub(crate) statements: Vec<String>,
+    pub(crate) blocks: Vec<Block>,
+}
+
+impl Grants {
+    /// Returns the SQL. The statements of further work are comments, unless the work is among `with`.
+    #[must_use]
+    pub fn sql(&self, with: &[Extra]) -> String {
+        let mut sql: String = self.title.iter().map(|line| comment(line)).collect();
+        for statement in &self.statements {
+            sql += &format!("{statement};\n");
+        }
+        for block in &self.blocks {
+            sql += &format!("\n{}", comment(&format!("{}: {}", block.with.name(), block.about)));
+            for statement in &block.statements {
+                let line = format!("{statement};\n");
+                sql += &if with.contains(&block.with) { line } else { comment(line.trim_end()) };
+            }
+        }
+        sql
+    }
+}
+
+/// Returns a text as comments of SQL. A name may have an end of a line in it.
+fn comment(text: &str) -> String {
+    text.lines().map(|line| format!("-- {line}\n")).collect()
+}
+
+/// Returns the error of a role that can't be one.
+pub(crate) fn check_role(role: &str, most: usize) -> Result<(), TargetError> {
+    let problem = if role.is_empty() {
+        "is empty".to_owned()
+    } else if role.contains(char::is_control) {
+        "has a character that can't be printed".to_owned()
+    } else if role.len() > most {
+        format!("has more than {most} bytes, and the server would cut it")
+    } else {
+        return Ok(());
+    };
+    Err(TargetError::usage(format!("--to: the name of the role {problem}: name another one")))
+}
+
+/// Returns the rights on one of the nine tables for the standard's five transactions and the checks. A family adds what
+/// its servers want beyond.
+pub(crate) fn rights_of_run(table: Table) -> &'static str {
+    match table {
+        Table::Item => "SELECT",
+        Table::Warehouse | Table::District | Table::Customer | Table::Stock => "SELECT, UPDATE",
+        Table::History => "SELECT, INSERT",
+        Table::Orders | Table::OrderLine => "SELECT, INSERT, UPDATE",
+        Table::NewOrder => "SELECT, INSERT, DELETE",
+    }
+}
+
+/// Returns the error of a database without accounts in SQL.
+pub(crate) fn no_accounts() -> TargetError {
+    TargetError::usage(
+        "grant: prints SQL for PostgreSQL's and MySQL's families, and this database has no accounts in SQL: give the \
+         account read and write rights by the database's own means (permissions of the file or directory, Redis's ACL \
+         SETUSER, etcdctl role grant-permission, or what the driver's database has)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn further_work_is_commented_line_by_line_unless_it_is_asked_for() {
+        let block =
+            Block { with: Extra::Audit, about: "why", statements: vec!["GRANT x TO \"a\nb\"".into()] };
+        let grants = Grants {
+            title: vec!["for a\nb".into()],
+            statements: vec!["GRANT y".into()],
+            blocks: vec![block],
+        };
+        let quiet = "-- for a\n-- b\nGRANT y;\n\n-- audit: why\n-- GRANT x TO \"a\n-- b\";\n";
+        assert_eq!(grants.sql(&[]), quiet);
+        assert!(grants.sql(&[Extra::Audit]).ends_with("-- audit: why\nGRANT x TO \"a\nb\";\n"));
+    }
+
+    #[test]
+    fn a_role_that_a_server_would_read_otherwise_is_rejected() {
+        assert!(check_role("", 63).is_err() && check_role("a\nb", 63).is_err());
+        assert!(check_role(&"x".repeat(64), 63).is_err() && check_role("O'Neil", 63).is_ok());
+    }
+}
