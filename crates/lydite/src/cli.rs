@@ -9,6 +9,7 @@ mod deployments;
 mod documents;
 mod experiment;
 mod find;
+mod leaving;
 mod manuals;
 mod plan_flags;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub(crate) use documents::{CompareArgs, DiscloseArgs, Paired, PaperSize, ReportA
 pub(crate) use experiment::{ExperimentArgs, OWN};
 pub(crate) use find::FindArgs;
 pub(crate) use manuals::{CompletionsArgs, ManArgs};
+pub(crate) use leaving::{DropArgs, GrantArgs};
 pub(crate) use plan_flags::PlanFlags;
 pub(crate) use refusal::one_line;
 use std::path::PathBuf;
@@ -88,6 +90,10 @@ pub(crate) enum Command {
     /// Make plans of other programs' configuration files: BenchBase, HammerDB, BenchmarkSQL, go-tpc, sysbench-tpcc, py-tpcc,
     /// Dike
     Import(ImportArgs),
+    /// Show what Lydite has made in a database, and with --yes drop exactly that; exit 4 while something of it is there
+    Drop(DropArgs),
+    /// Print the SQL for an account that suffices to load a database and to run on it; nothing is executed
+    Grant(GrantArgs),
     /// List the built-in databases with their URLs and options
     Targets,
     /// Start and end a throwaway server or cluster on this machine

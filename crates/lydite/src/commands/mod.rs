@@ -8,12 +8,14 @@ mod compare;
 mod completions;
 mod disclose;
 mod driver;
+mod drop;
 mod experiment;
 mod faults;
 mod find;
 mod findings;
 mod foreign;
 mod import;
+mod grant;
 mod joining;
 mod lab;
 mod load;
@@ -52,6 +54,8 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Compare(args) => compare::command(&args),
         Command::Disclose(args) => disclose::command(&args),
         Command::Import(args) => import::command(&args),
+        Command::Drop(args) => drop::command(&args),
+        Command::Grant(args) => grant::command(&args),
         Command::Targets => targets::command(),
         Command::Lab(args) => lab::command(args),
         Command::Faults(args) => faults::command(args),

@@ -44,6 +44,7 @@ mod isolation_lost;
 mod killed;
 mod kit;
 mod lab;
+mod leaving;
 mod ledger;
 mod load_measures;
 mod loaded;

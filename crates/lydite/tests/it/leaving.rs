@@ -1,0 +1,427 @@
+//! `lydite drop` and `lydite grant`: what Lydite made is shown and dropped, what others made stays, and an account with the
+//! printed rights suffices.
+
+use crate::loaded;
+use crate::program::{Ended, lydite, scratch};
+use lydite_testkit::{mariadb, postgres, redis};
+use rusqlite::Connection;
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// Objects of all schemas of a PostgreSQL database but the server's own, one a line.
+const OBJECTS: &str = "SELECT 'class ' || relkind::text || ' ' || relname FROM pg_class JOIN pg_namespace AS n \
+     ON n.oid = relnamespace WHERE nspname !~ '^(pg_|information_schema)' \
+     UNION ALL SELECT 'function ' || proname FROM pg_proc JOIN pg_namespace AS n ON n.oid = pronamespace \
+     WHERE nspname !~ '^(pg_|information_schema)' AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_proc.oid \
+     AND deptype = 'e') UNION ALL SELECT 'type ' || typname FROM pg_type JOIN pg_namespace AS n ON n.oid = typnamespace \
+     WHERE nspname !~ '^(pg_|information_schema)' UNION ALL SELECT 'server ' || srvname FROM pg_foreign_server ORDER BY 1";
+
+/// Objects of the database of a connection to MariaDB.
+const OBJECTS_OF_MARIADB: &str = "SELECT table_type, table_name FROM information_schema.tables \
+     WHERE table_schema = database() UNION ALL SELECT routine_type, routine_name FROM information_schema.routines \
+     WHERE routine_schema = database() ORDER BY 1, 2";
+
+fn drop_all(url: &str) -> Ended {
+    lydite(&["drop", url, "--yes"])
+}
+
+fn listed(url: &str, code: i32) -> Value {
+    let ended = lydite(&["drop", url, "--json", "-"]).code(code);
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
+}
+
+fn names<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
+    list.as_array().expect("a list").iter().map(|one| one[field].as_str().expect("a text")).collect()
+}
+
+#[test]
+fn postgresql_is_left_as_it_was_before_lydite_came() {
+    let server = postgres::shared();
+    let url = server.create_database("leaving");
+    let psql = |sql: &str| server.psql("leaving", sql);
+    psql("CREATE TABLE diary (id bigserial PRIMARY KEY, mine text); CREATE VIEW days AS SELECT * FROM diary");
+    let before = psql(OBJECTS);
+    assert!(listed(&url, 0)["ours"].as_array().expect("a list").is_empty());
+    let parted = format!("{url}?history_key=on&partitions=3");
+    lydite(&["load", &parted, "-w", "1", "--set", "size=tiny", "--quiet"]).code(0);
+    // What a killed isolation check leaves.
+    psql(
+        "CREATE TABLE lydite_isolation_1 (id bigint NOT NULL PRIMARY KEY, elements varchar(500) NOT NULL, latest bigint)",
+    );
+    psql("CREATE FUNCTION lydite_payment(text) RETURNS text LANGUAGE sql AS 'SELECT $1'");
+    let loaded = psql(OBJECTS);
+
+    let shown = lydite(&["drop", &url]).code(4);
+    assert!(shown.stderr.contains("nothing was dropped: `lydite drop "), "{shown:?}");
+    for line in
+        ["  table stock, about 1,000 rows, ", "    index stock_pkey\n", "  procedure lydite_new_order("]
+    {
+        assert!(shown.stdout.contains(line), "{line}: {}", shown.stdout);
+    }
+    assert!(shown.stdout.contains("function lydite_payment(text): its text is not Lydite's"), "{shown:?}");
+    lydite(&["drop", &url, "--dry-run"]).code(4);
+    let list = listed(&url, 4);
+    assert_eq!((&list["dropped"], &list["format"]), (&Value::from(false), &Value::from(1)));
+    let ours = names(&list["ours"], "name");
+    for name in ["history_h_id_seq", "lydite_meta", "lydite_load", "lydite_isolation_1", "orders_by_customer"]
+    {
+        assert!(ours.contains(&name), "{name}: {ours:?}");
+    }
+    assert_eq!(psql(OBJECTS), loaded, "a list changes nothing");
+
+    drop_all(&url).code(0);
+    psql("DROP FUNCTION lydite_payment(text)");
+    assert_eq!(psql(OBJECTS), before);
+    drop_all(&url).code(0);
+}
+
+#[test]
+fn nothing_is_dropped_below_what_others_have_made_on_top() {
+    let server = postgres::shared();
+    let url = loaded::on_postgres("leaving_below", 1);
+    let psql = |sql: &str| server.psql("leaving_below", sql);
+    psql(
+        "CREATE SCHEMA mine; CREATE VIEW mine.sales AS SELECT sum(ol_amount) FROM order_line; \
+          CREATE TABLE mine.notes (w int REFERENCES warehouse (w_id)); \
+          CREATE FUNCTION mine.seen() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
+          CREATE TRIGGER seen AFTER INSERT ON history EXECUTE FUNCTION mine.seen(); \
+          CREATE FUNCTION mine.first(item) RETURNS int LANGUAGE sql AS 'SELECT 1'; \
+          CREATE PUBLICATION spread FOR TABLE stock; CREATE TABLE mine.child () INHERITS (district); \
+          CREATE INDEX mine_too ON customer (c_phone)",
+    );
+    let before = psql(OBJECTS);
+    let list = listed(&url, 2);
+    let found = names(&list["in_the_way"], "what");
+    for what in [
+        "view mine.sales",
+        "constraint notes_w_fkey on table mine.notes",
+        "trigger seen on table history",
+        "function mine.first(item)",
+        "publication spread",
+        "table mine.child",
+    ] {
+        assert!(found.contains(&what), "{what}: {found:?}");
+    }
+    assert_eq!(found.len(), 6, "{found:?}");
+    assert!(list["notes"].to_string().contains("mine_too of customer"), "{list}");
+    let refused = drop_all(&url).code(2);
+    assert!(
+        refused.stderr.contains("nothing was dropped, since others have made something on top"),
+        "{refused:?}"
+    );
+    assert_eq!(psql(OBJECTS), before);
+    psql("DROP SCHEMA mine CASCADE; DROP TRIGGER IF EXISTS seen ON history; DROP PUBLICATION spread");
+    drop_all(&url).code(0);
+    assert_eq!(psql("SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"), "0");
+}
+
+#[test]
+fn tables_of_others_with_names_of_lydites_stay() {
+    let server = postgres::shared();
+    let url = server.create_database("leaving_others");
+    let psql = |sql: &str| server.psql("leaving_others", sql);
+    psql(
+        "CREATE TABLE customer (id int, name text); INSERT INTO customer VALUES (1, 'Joe'); \
+          CREATE TABLE lydite_meta (name text, value text); INSERT INTO lydite_meta VALUES ('mine', 'x'); \
+          CREATE VIEW item AS SELECT * FROM customer",
+    );
+    let before = psql(OBJECTS);
+    let list = listed(&url, 0);
+    assert!(list["ours"].as_array().expect("a list").is_empty(), "{list}");
+    assert_eq!(names(&list["stays"], "what"), ["table customer", "view item", "table lydite_meta"]);
+    drop_all(&url).code(0);
+    assert_eq!(psql(OBJECTS), before);
+
+    // Beside tables of Lydite's: the notes say nothing about what came in the place of one.
+    let url = loaded::on_postgres("leaving_beside", 1);
+    server.psql(
+        "leaving_beside",
+        "DROP TABLE stock CASCADE; CREATE TABLE stock (share text, price numeric); \
+                                   INSERT INTO stock VALUES ('ACME', 7)",
+    );
+    let ended = drop_all(&url).code(0);
+    assert!(ended.stdout.contains("table stock: it lacks columns of Lydite's"), "{ended:?}");
+    assert_eq!(server.psql("leaving_beside", "SELECT share FROM stock"), "ACME");
+    assert_eq!(
+        server.psql("leaving_beside", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"),
+        "1"
+    );
+}
+
+#[test]
+fn a_template_of_an_experiment_is_known_and_an_empty_database_of_such_a_name_stays() {
+    let server = postgres::shared();
+    let url = loaded::on_postgres("leaving_template", 1);
+    let template = "leaving_template_template_0123456789abcdef";
+    loaded::copy_on(server, "leaving_template", template);
+    let _empty = server.create_database("leaving_template_template_00000000000000ff");
+    let list = listed(&url, 4);
+    let kinds = names(&list["ours"], "kind");
+    assert_eq!(
+        kinds.iter().filter(|kind| **kind == "template").count(),
+        1,
+        "an empty one is not Lydite's: {list}"
+    );
+    assert!(names(&list["ours"], "name").contains(&template));
+    drop_all(&url).code(0);
+    assert_eq!(
+        server.psql(
+            "postgres",
+            "SELECT count(*) FROM pg_database WHERE datname LIKE 'leaving\\_template\\_template%'"
+        ),
+        "1"
+    );
+}
+
+#[test]
+fn shards_are_dropped_with_their_coordinator_and_after_a_stop_again() {
+    let start = || postgres::Server::start(&["fsync=off", "shared_buffers=64MB"]);
+    let (coordinator, shards) = (start(), [start(), start()]);
+    let ports: Vec<String> = shards.iter().map(|shard| format!("127.0.0.1:{}", shard.port())).collect();
+    let url = format!("{}?shards={}", coordinator.url("postgres"), ports.join(","));
+    let load = ["load", &url, "-w", "2", "--set", "size=tiny", "--quiet"];
+    let left = || {
+        let count = |server: &postgres::Server| server.psql("postgres", OBJECTS);
+        let all: Vec<String> = std::iter::once(&coordinator).chain(&shards).map(count).collect();
+        all.concat()
+    };
+    lydite(&load).code(0);
+    let list = listed(&url, 4);
+    let of_shards =
+        list["ours"].as_array().expect("a list").iter().filter(|thing| !thing["server"].is_null());
+    assert!(of_shards.count() > 16, "{list}");
+    drop_all(&url).code(0);
+    assert_eq!(left(), "");
+    lydite(&load).code(0);
+    // A drop was stopped when one shard was done.
+    coordinator.psql("postgres", "UPDATE lydite_meta SET value = 'dropping' WHERE name = 'state'");
+    shards[0].psql(
+        "postgres",
+        "DROP TABLE stock, item, order_line, new_order, orders, history, customer, district, \
+                                warehouse, lydite_load"
+            .replace("item, ", "")
+            .as_str(),
+    );
+    drop_all(&url).code(0);
+    assert_eq!(left(), "");
+}
+
+#[test]
+fn mariadb_is_left_as_it_was_before_lydite_came() {
+    let server = mariadb::shared();
+    let url = server.create_database("leaving");
+    let sql = |sql: &str| server.sql("leaving", sql);
+    sql("CREATE TABLE diary (mine text); CREATE VIEW history AS SELECT * FROM diary; \
+         CREATE PROCEDURE lydite_delivery() SELECT 1");
+    assert_eq!(names(&listed(&url, 0)["stays"], "what"), ["view history", "procedure lydite_delivery"]);
+    sql("DROP VIEW history; DROP PROCEDURE lydite_delivery");
+    let before = sql(OBJECTS_OF_MARIADB);
+    let load = ["load", &url, "-w", "1", "--set", "size=tiny", "--quiet"];
+    lydite(&load).code(0);
+    let list = listed(&url, 4);
+    assert!(!list["notes"].to_string().contains("TRIGGER"), "{list}");
+    let ours = names(&list["ours"], "name");
+    for name in ["stock", "lydite_meta", "customer_by_name", "lydite_new_order", "order_line_fkey_2"] {
+        assert!(ours.contains(&name), "{name}: {ours:?}");
+    }
+    sql("CREATE VIEW sales AS SELECT sum(ol_amount) AS sold FROM order_line; \
+         CREATE TABLE notes (w int, FOREIGN KEY (w) REFERENCES warehouse (w_id)); \
+         CREATE TRIGGER seen AFTER INSERT ON history FOR EACH ROW SET @seen = 1");
+    let loaded = sql(OBJECTS_OF_MARIADB);
+    let list = listed(&url, 2);
+    let found = names(&list["in_the_way"], "what");
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found[0].ends_with("of leaving.notes"), "{found:?}");
+    assert_eq!(found[1..], ["trigger seen", "view leaving.sales"]);
+    drop_all(&url).code(2);
+    assert_eq!(sql(OBJECTS_OF_MARIADB), loaded);
+    sql("DROP VIEW sales; DROP TABLE notes; DROP TRIGGER seen");
+    // A drop was stopped between two statements.
+    sql("UPDATE lydite_meta SET value = 'dropping' WHERE name = 'state'; DROP PROCEDURE lydite_payment; \
+         SET foreign_key_checks = 0; DROP TABLE stock, item, lydite_load");
+    drop_all(&url).code(0);
+    assert_eq!(sql(OBJECTS_OF_MARIADB), before);
+}
+
+#[test]
+fn sqlite_keeps_a_file_of_others_and_loses_one_of_lydites() {
+    let directory = scratch();
+    let path = directory.path().join("db");
+    let url = loaded::in_sqlite(&path, 1);
+    let base = Connection::open(&path).unwrap();
+    base.execute_batch(
+        "CREATE VIEW sales AS SELECT sum(ol_amount) FROM Order_Line; CREATE TABLE notes (w REFERENCES warehouse (w_id)); \
+         CREATE TRIGGER seen AFTER INSERT ON history BEGIN DELETE FROM notes; END",
+    )
+    .unwrap();
+    let list = listed(&url, 2);
+    let found = names(&list["in_the_way"], "what");
+    assert_eq!(found, ["view sales", "foreign key of table notes", "trigger seen"]);
+    drop_all(&url).code(2);
+    base.execute_batch("DROP VIEW sales; DROP TRIGGER seen; DROP TABLE notes; CREATE TABLE diary (mine)")
+        .unwrap();
+    let ended = drop_all(&url).code(0);
+    assert!(ended.stdout.contains("stays, since others have something in it"), "{ended:?}");
+    let left: Vec<String> = base
+        .prepare("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite%'")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<Result<_, _>>()
+        .unwrap();
+    assert_eq!(left, ["diary"]);
+    drop(base);
+
+    fs::remove_file(&path).unwrap();
+    let url = loaded::in_sqlite(&path, 1);
+    // What a killed sweep leaves, and a file of somebody else.
+    for name in ["db.template_0123456789abcdef", "db.template_0123456789abcdef.partial", "db.txt"] {
+        fs::write(directory.path().join(name), "x").unwrap();
+    }
+    drop_all(&url).code(0);
+    let left: Vec<String> = fs::read_dir(directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(left, ["db.txt"]);
+    lydite(&["drop", &url]).code(0);
+    assert!(!path.exists(), "a look makes no file");
+}
+
+#[test]
+fn a_directory_of_gemel_goes_if_it_holds_nothing_else() {
+    let directory = scratch();
+    let path = directory.path().join("db");
+    let url = loaded::in_gemel(&path, 1);
+    fs::write(path.join("mine.txt"), "x").unwrap();
+    let ended = drop_all(&url).code(0);
+    assert!(ended.stdout.contains("file mine.txt: Lydite did not make it"), "{ended:?}");
+    assert!(path.join("mine.txt").exists());
+    fs::remove_file(path.join("mine.txt")).unwrap();
+    assert!(lydite(&["drop", &url]).code(0).stdout.contains("holds nothing"));
+    for workload in ["tpcc", "micro"] {
+        let scale = if workload == "micro" { "micro.records=100" } else { "size=tiny" };
+        let warehouses: &[&str] = if workload == "micro" { &[] } else { &["-w", "1"] };
+        let load = ["load", &url, "--workload", workload, "--set", scale, "--quiet"];
+        lydite(&[&load[..], warehouses].concat()).code(0);
+        let list = listed(&url, 4);
+        assert!(names(&list["ours"], "kind").contains(&"directory"), "{list}");
+        drop_all(&url).code(0);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "{workload}");
+    }
+    lydite(&["drop", &url]).code(0);
+    assert!(!path.exists(), "a look makes no database");
+    lydite(&["drop", "null:", "--yes"]).code(0);
+    assert!(lydite(&["drop", "gemel:"]).code(2).only_error().contains("is a temporary database"));
+}
+
+#[test]
+fn keys_of_others_in_redis_stay() {
+    let server = redis::Server::start(&[]);
+    let url = server.url(0);
+    let address = url.trim_start_matches("redis://").trim_end_matches("/0").to_owned();
+    let ask = |command: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        stream.write_all(format!("{command}\r\nQUIT\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    lydite(&["load", &url, "-w", "1", "--set", "size=tiny", "--quiet"]).code(0);
+    // Beside the keys of a load, and among them.
+    ask("SET mine x");
+    ask("SET lydite:customer:joe x");
+    ask("ZADD lydite:customer# 0 joe");
+    let ended = drop_all(&url).code(0);
+    assert!(ended.stdout.contains("1 entries of customer: they have other keys or values"), "{ended:?}");
+    assert!(ask("DBSIZE").starts_with(":3\r\n"), "{}", ask("KEYS *"));
+}
+
+/// Applies the printed SQL as its owner.
+fn grant(url: &str, more: &[&str]) -> String {
+    lydite(&[&["grant", url][..], more].concat()).code(0).stdout
+}
+
+#[test]
+fn a_role_with_the_printed_rights_loads_runs_checks_audits_and_drops_on_postgresql() {
+    let server = postgres::shared();
+    let owner = server.create_database("granted");
+    let psql = |sql: &str| server.psql("granted", sql);
+    psql(
+        "REVOKE ALL ON DATABASE granted FROM PUBLIC; REVOKE ALL ON SCHEMA public FROM PUBLIC; \
+          CREATE ROLE \"a\"\"b O'Neil\" LOGIN; CREATE ROLE runner LOGIN",
+    );
+    let url = owner.replacen("postgres@", "a%22b%20O%27Neil@", 1);
+    let load = ["load", &url, "-w", "2", "--set", "size=tiny", "--quiet"];
+    let refused = lydite(&load).code(3);
+    assert!(refused.stderr.contains("permission denied"), "{refused:?}");
+    let sql = grant(&owner, &["--to", "a\"b O'Neil"]);
+    assert!(sql.contains("GRANT CONNECT ON DATABASE \"granted\" TO \"a\"\"b O'Neil\";\n"), "{sql}");
+    psql(&sql);
+    lydite(&load).code(0);
+    let run = |url: &str| lydite(&["run", url, "-d", "1s", "--warmup", "0s", "--quiet"]);
+    run(&url).code(0);
+    lydite(&["check", &url, "--quiet"]).code(0);
+    lydite(&["audit", &url, "--quick", "-d", "1s", "--only", "atomicity,consistency,isolation", "--quiet"])
+        .code(0);
+
+    let runner = owner.replacen("postgres@", "runner@", 1);
+    let sql = grant(&owner, &["--to", "runner", "--for", "run", "--with", "observe"]);
+    assert!(
+        sql.contains("\nGRANT pg_monitor TO \"runner\";\n") && sql.contains("\n-- GRANT CREATE ON SCHEMA"),
+        "{sql}"
+    );
+    psql(&sql);
+    run(&runner).code(0);
+    lydite(&["check", &runner, "--quiet"]).code(0);
+    let refused = drop_all(&runner).code(3);
+    assert!(refused.stderr.contains("must be owner of"), "{refused:?}");
+    psql(&grant(&owner, &["--to", "runner", "--for", "run", "--with", "audit"]));
+    lydite(&["audit", &runner, "--quick", "-d", "1s", "--only", "isolation", "--quiet"]).code(0);
+    drop_all(&url).code(0);
+    assert_eq!(psql(OBJECTS), "");
+}
+
+#[test]
+fn an_account_with_the_printed_rights_loads_runs_checks_audits_and_drops_on_mariadb() {
+    let server = mariadb::shared();
+    let owner = server.create_database("granted_here");
+    let sql = |sql: &str| server.sql("mysql", sql);
+    sql("CREATE USER `O'Neil`@`%`; CREATE USER runner@`%`; CREATE DATABASE grantedXhere");
+    let url = owner.replacen("root@", "O%27Neil@", 1);
+    let load = ["load", &url, "-w", "2", "--set", "size=tiny", "--quiet"];
+    lydite(&load).code(3);
+    sql(&grant(&owner, &["--to", "O'Neil@%"]));
+    lydite(&load).code(0);
+    let beside = lydite(&["check", &url.replace("granted_here", "grantedXhere")]).code(3);
+    assert!(beside.stderr.contains("denied"), "the name of a database is no pattern: {beside:?}");
+    let run = |url: &str| lydite(&["run", url, "-d", "1s", "--warmup", "0s", "--quiet"]);
+    run(&url).code(0);
+    lydite(&["check", &url, "--quiet"]).code(0);
+    lydite(&["audit", &url, "--quick", "-d", "1s", "--only", "atomicity,consistency,isolation", "--quiet"])
+        .code(0);
+
+    let runner = owner.replacen("root@", "runner@", 1);
+    sql(&grant(&owner, &["--to", "runner", "--for", "run", "--with", "observe,audit"]));
+    run(&runner).code(0);
+    lydite(&["check", &runner, "--quiet"]).code(0);
+    lydite(&["audit", &runner, "--quick", "-d", "1s", "--only", "isolation", "--quiet"]).code(0);
+    assert!(listed(&url, 4)["notes"].to_string().contains("lacks the right TRIGGER"));
+    drop_all(&url).code(0);
+    assert_eq!(server.sql("granted_here", OBJECTS_OF_MARIADB), "");
+}
+
+#[test]
+fn databases_without_accounts_are_told_their_own_means() {
+    for url in ["sqlite:x", "gemel:x", "redis://h", "etcd://h", "null:"] {
+        let refused = lydite(&["grant", url, "--to", "bench"]).code(2);
+        assert!(refused.only_error().contains("by the database's own means"), "{refused:?}");
+    }
+    for (role, url) in [("", "postgres://h/d"), ("@%", "mysql://h/d"), ("a\nb", "mysql://h/d")] {
+        assert!(lydite(&["grant", url, "--to", role]).code(2).only_error().starts_with("--to: "));
+    }
+    let refused = lydite(&["grant", "postgres://h/d?shards=a:1,b:2", "--to", "bench"]).code(2);
+    assert!(refused.only_error().contains("leave shards= out"), "{refused:?}");
+}
