@@ -8,6 +8,7 @@ mod book;
 mod deployments;
 mod documents;
 mod experiment;
+mod export;
 mod find;
 mod leaving;
 mod manuals;
@@ -22,6 +23,7 @@ pub(crate) use ab::AbArgs;
 use clap::{Args, Parser, Subcommand};
 pub(crate) use documents::{CompareArgs, DiscloseArgs, Paired, PaperSize, ReportArgs, SweepArgs, Undecided};
 pub(crate) use experiment::{ExperimentArgs, OWN};
+pub(crate) use export::ExportArgs;
 pub(crate) use find::FindArgs;
 pub(crate) use manuals::{CompletionsArgs, ManArgs};
 pub(crate) use leaving::{DropArgs, GrantArgs};
@@ -94,6 +96,8 @@ pub(crate) enum Command {
     Drop(DropArgs),
     /// Print the SQL for an account that suffices to load a database and to run on it; nothing is executed
     Grant(GrantArgs),
+    /// Write results as tables for pandas, DuckDB, Prometheus, Grafana and others
+    Export(ExportArgs),
     /// List the built-in databases with their URLs and options
     Targets,
     /// Start and end a throwaway server or cluster on this machine

@@ -10,6 +10,7 @@ mod disclose;
 mod driver;
 mod drop;
 mod experiment;
+mod export;
 mod faults;
 mod find;
 mod findings;
@@ -56,6 +57,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Import(args) => import::command(&args),
         Command::Drop(args) => drop::command(&args),
         Command::Grant(args) => grant::command(&args),
+        Command::Export(args) => export::command(&args),
         Command::Targets => targets::command(),
         Command::Lab(args) => lab::command(args),
         Command::Faults(args) => faults::command(args),

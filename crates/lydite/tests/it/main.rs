@@ -18,6 +18,7 @@ mod disk_full;
 mod driver;
 mod endpoints;
 mod every_target;
+mod export;
 mod extra;
 mod failover;
 mod faults;

@@ -79,6 +79,8 @@ fn no_command_repeats_a_password_of_what_it_does_not_understand() {
         &["sweep", url],
         &["plan", "--from", url],
         &["plan", "--check", url],
+        &["export", url, "--to", "influx"],
+        &["export", "a.json", "--to", "influx", "-o", url],
         &["disclose", url],
         &["verify", "--check-history", url],
         &["driver", "new", url],

@@ -1,0 +1,163 @@
+//! `lydite export`: files that other programs read, refusals that say what to do, and no file that is replaced.
+
+use crate::program::{Ended, Program, json, lydite, scratch, text};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A label with all that a format escapes, but for an end of a line, which no run has in its label.
+const LABEL: &str = "a, \"b\" = c\\d ü 漢";
+
+/// Reads files of all formats with the libraries of Python: `csv`, and the parser of Prometheus' client library.
+const READ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/read_exports.py");
+
+/// Makes a result in a directory.
+fn result(directory: &Path, name: &str, more: &[&str]) {
+    let run = [
+        "run", "null:", "--mode", "open", "--rate", "200", "-d", "1200ms", "--warmup", "1s", "-q", "--json",
+        name,
+    ];
+    Program::new(&[&run, more].concat()).within(directory).run().code(0);
+}
+
+fn export(directory: &Path, arguments: &[&str]) -> Ended {
+    Program::new(&[&["export"], arguments].concat()).within(directory).run()
+}
+
+#[test]
+fn other_programs_read_the_tables_and_find_the_numbers_of_the_results() {
+    let directory = scratch();
+    let place = directory.path();
+    result(place, "a.json", &["--label", LABEL, "--observe", "host", "--rate", "200,400"]);
+    result(place, "b, c.json", &[]);
+    let both = ["a.json", "b, c.json"];
+    let made = export(place, &[&both[..], &["--to", "csv", "-o", "tables"]].concat()).code(0);
+    assert_eq!(made.stdout.lines().count(), 7, "{made:?}");
+    assert!(made.stdout.contains("export: tables/series.csv, "), "{made:?}");
+    export(place, &[&both[..], &["--to", "openmetrics", "-o", "all.om"]].concat()).code(0);
+    export(place, &[&both[..], &["--to", "influx", "-o", "all.lp"]].concat()).code(0);
+    let python = std::env::var("PSYCOPG_PYTHON").unwrap_or_else(|_| "python3".into());
+    let read = Command::new(python).arg(READ).args(both).current_dir(place).output().expect("Python");
+    assert!(
+        read.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&read.stdout),
+        String::from_utf8_lossy(&read.stderr)
+    );
+
+    // One table needs no directory.
+    let one = export(place, &["a.json", "--to", "csv", "--what", "series"]).code(0);
+    assert!(one.stdout.starts_with("run,label,time,window,second,") && one.stderr.is_empty(), "{one:?}");
+    let some = export(place, &["a.json", "--to", "influx", "--what", "runs,phases"]).code(0);
+    assert_eq!(some.stdout.lines().count(), 3, "{some:?}");
+    assert!(some.stdout.starts_with("lydite_runs,run=a.json,label="), "{some:?}");
+}
+
+#[test]
+fn an_export_replaces_no_file_and_leaves_none_behind() {
+    let directory = scratch();
+    let place = directory.path();
+    result(place, "a.json", &[]);
+    fs::create_dir(place.join("tables")).unwrap();
+    fs::write(place.join("tables/series.csv"), "mine").unwrap();
+    fs::write(place.join("mine"), "mine").unwrap();
+    let tables = export(place, &["a.json", "--to", "csv", "-o", "tables"]).code(2);
+    assert!(
+        tables.only_error().contains("tables/series.csv exists, and an export replaces no file"),
+        "{tables:?}"
+    );
+    for to in ["csv", "influx", "openmetrics"] {
+        let one = export(place, &["a.json", "--to", to, "--what", "series", "-o", "mine"]).code(2);
+        assert!(one.only_error().contains("mine exists"), "{one:?}");
+    }
+    let own = export(place, &["a.json", "--to", "influx", "-o", "a.json"]).code(2);
+    assert!(own.only_error().contains("a.json exists"), "{own:?}");
+    assert_eq!(fs::read_to_string(place.join("mine")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(place.join("tables")).unwrap().count(), 1);
+
+    // A document that ends halfway is worse than none.
+    let bad = json(&place.join("a.json")).to_string().replace("\"label\":", "\"_\":");
+    fs::write(place.join("bad.json"), bad.replacen('{', "{\"label\":\"C:\\\\\",", 1)).unwrap();
+    let half = export(place, &["bad.json", "--to", "influx", "-o", "half"]).code(2);
+    assert!(half.only_error().contains("ends with a backslash"), "{half:?}");
+    assert!(!place.join("half").exists());
+    let full = Program::new(&["export", "a.json", "--to", "csv", "-o", "new/"])
+        .within(place)
+        .file_size_at_most(100)
+        .run();
+    assert!(full.only_error().contains("cannot write new/"), "{full:?}");
+    assert_eq!(fs::read_dir(place.join("new")).unwrap().count(), 0, "the files of a failed export are gone");
+}
+
+#[test]
+fn what_has_no_tables_is_refused_with_what_to_do() {
+    let directory = scratch();
+    let place = directory.path();
+    result(place, "a.json", &[]);
+    fs::create_dir_all(place.join("empty/results")).unwrap();
+    fs::create_dir_all(place.join("other")).unwrap();
+    for (name, document) in [
+        ("audit.json", "{\"audit\":{},\"tests\":[]}"),
+        ("sweep/summary.json", "{\"points\":[],\"figures\":[]}"),
+        ("ab.json", "{\"ab\":{},\"sides\":{}}"),
+        ("find.json", "{\"find\":{},\"runs\":[]}"),
+        ("load.json", "{\"load\":{},\"plan\":{}}"),
+    ] {
+        fs::create_dir_all(place.join(name).parent().unwrap()).unwrap();
+        fs::write(place.join(name), document).unwrap();
+    }
+    for (names, words) in [
+        (&["audit.json"][..], "it is an audit"),
+        (&["sweep/summary.json"], "is the document of a sweep: name its directory, sweep, whose runs"),
+        (&["ab.json"], "is the document of `lydite ab`: name its directory, ., whose runs"),
+        (&["find.json"], "is the document of `lydite find`: name its directory"),
+        (&["load.json"], "it has measures of `lydite load`"),
+        (&["empty"], "empty/results holds no result"),
+        (&["other"], "other is a directory without results/: name results, or a directory of"),
+        (&["missing.json"], "cannot read missing.json"),
+        (&["a.json", "./a.json"], "a.json and ./a.json are the same file"),
+    ] {
+        let refused = export(place, &[names, &["--to", "influx"]].concat()).code(2);
+        assert!(refused.only_error().contains(words), "{words}: {refused:?}");
+        assert_eq!(refused.stdout, "");
+    }
+    let all = export(place, &["audit.json", "other", "--to", "influx"]).code(2);
+    all.told(&[&["audit.json"], &["other is a directory"]]);
+
+    for (arguments, words) in [
+        (
+            &["--to", "csv"][..],
+            "writes a file for each table: name a directory with -o, or one table with --what",
+        ),
+        (&["--to", "csv", "-o", "-"], "standard output takes one table"),
+        (&["--to", "csv", "-o", "a.json"], "a.json is a file: name a directory, or one table with --what"),
+        (&["--to", "influx", "-o", "other"], "other is a directory, and --to influx writes one file"),
+        (&["--to", "xml"], "--to"),
+        (&["--to", "csv", "--what", "serie"], "--what"),
+    ] {
+        let refused = export(place, &[&["a.json"], arguments].concat()).code(2);
+        assert!(refused.only_error().contains(words), "{words}: {refused:?}");
+    }
+    let refused = export(place, &["a.json", "--to", "parquet", "-o", "p"]).code(2);
+    assert!(refused.only_error().contains("can't write Parquet: use --to csv"), "{refused:?}");
+}
+
+#[test]
+fn the_runs_of_an_experiment_are_exported_by_its_directory() {
+    let directory = scratch();
+    let place = directory.path();
+    let experiment = "title = \"t\"\ntarget = \"null:\"\n[plan]\nmode = \"open\"\nduration = \"400ms\"\nwarmup = \"0s\"\n\
+                      [axes]\nrate = [100, 200]\n";
+    fs::write(place.join("e.toml"), experiment).unwrap();
+    Program::new(&["sweep", "e.toml", "--out", "out", "-q"]).within(place).run().code(0);
+    let runs = export(place, &["out", "--to", "csv", "--what", "runs"]).code(0);
+    let names: Vec<&str> = runs.stdout.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
+    assert_eq!(names.len(), 2, "{runs:?}");
+    assert!(
+        names.iter().all(|name| name.starts_with("out/results/") || name.starts_with("\"out/results/")),
+        "{names:?}"
+    );
+    assert!(runs.stdout.contains(",100.0,") && runs.stdout.contains(",200.0,"), "{runs:?}");
+    let one = lydite(&["export", text(&place.join("out")), "--to", "openmetrics", "--what", "runs"]).code(0);
+    assert!(one.stdout.ends_with("# EOF\n"), "{one:?}");
+}
