@@ -64,6 +64,7 @@ mod poolers;
 mod power_cut;
 mod primary_lost;
 mod program;
+mod python;
 mod real_servers;
 mod replicas;
 mod report;

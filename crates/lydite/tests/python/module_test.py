@@ -1,0 +1,196 @@
+"""Tests of the module `lydite`, and the examples of its documentation."""
+
+import doctest
+import importlib
+import json
+import os
+import pickle
+import signal
+import sys
+import tempfile
+import threading
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import lydite
+
+MODULES = ["lydite", *(f"lydite.{name}" for name in (
+    "_compare", "_errors", "_export", "_hdr", "_program", "_result", "_run",
+))]
+
+
+def load_tests(loader, tests, pattern):
+    for name in MODULES:
+        tests.addTests(doctest.DocTestSuite(importlib.import_module(name), optionflags=doctest.ELLIPSIS))
+    return tests
+
+
+def interrupt_soon():
+    """Sends this process a Ctrl-C once a run is under way."""
+    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+
+class Program(unittest.TestCase):
+    def test_the_program_beside_the_module_wins_over_the_path(self):
+        self.assertTrue(lydite.find_program().samefile(os.environ["LYDITE_PROGRAM"]))
+        with tempfile.TemporaryDirectory() as scripts:
+            own = Path(scripts, "lydite")
+            own.write_text("#!/bin/sh\n")
+            own.chmod(0o755)
+            with mock.patch("sysconfig.get_path", return_value=scripts):
+                self.assertEqual(lydite.find_program(), own)
+
+    def test_a_missing_program_is_an_error_that_says_how_to_get_it(self):
+        with mock.patch.dict(os.environ, {"PATH": "/nonexistent"}):
+            with self.assertRaisesRegex(lydite.ProgramNotFound, "pip install lydite"):
+                lydite.run("null:")
+
+    def test_a_name_of_the_sdk_says_where_that_is(self):
+        with self.assertRaisesRegex(AttributeError, "sdk/python"):
+            lydite.serve
+        with self.assertRaisesRegex(AttributeError, "no attribute"):
+            lydite.unknown
+
+
+class Runs(unittest.TestCase):
+    def test_progress_comes_while_the_run_is_at_work(self):
+        seen = []
+        result = lydite.run("null:", duration="2200ms", warmup=0, progress=seen.append)
+        measuring = [progress for progress in seen if progress.phase == "measuring"]
+        self.assertTrue(measuring and all(progress.nopm > 0 for progress in measuring), seen)
+        self.assertEqual(len(result.series), 3)
+        self.assertIsNone(result.path)
+
+    def test_an_interrupted_run_returns_what_it_measured(self):
+        for progress in (None, lambda now: None):
+            interrupt_soon()
+            result = lydite.run("null:", duration="1h", warmup=0, progress=progress)
+            self.assertEqual(result.status, "partial")
+            self.assertGreater(result.transactions["new_order"].committed, 0)
+
+    def test_an_error_of_the_callback_ends_the_run(self):
+        def fail(now):
+            raise RuntimeError("mine")
+
+        with self.assertRaisesRegex(RuntimeError, "mine"):
+            lydite.run("null:", duration="1h", warmup=0, progress=fail)
+
+    def test_each_end_is_an_error_of_its_own(self):
+        with self.assertRaises(lydite.ThresholdMissed) as missed:
+            lydite.run("null:", duration="200ms", warmup=0, require=["nopm > 1e15", "tps > 1"])
+        self.assertEqual(missed.exception.exit_code, 4)
+        self.assertEqual([of.met for of in missed.exception.result.requirements], [False, True])
+        with self.assertRaises(lydite.UsageError) as wrong:
+            lydite.run("null:", warehouses=0, terminals=0)
+        self.assertEqual(len(wrong.exception.messages), 2, wrong.exception)
+        again = pickle.loads(pickle.dumps(wrong.exception))
+        self.assertEqual(again.messages, wrong.exception.messages)
+        with self.assertRaises(lydite.TargetFailed):
+            lydite.run("postgres://postgres@localhost:1/x", duration="1s")
+
+    def test_a_document_that_was_there_before_is_not_taken_for_that_of_the_run(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch, "r.json")
+            first = lydite.run("null:", duration="200ms", warmup=0, json=path)
+            self.assertEqual(first.path, path)
+            with self.assertRaises(lydite.UsageError) as wrong:
+                lydite.run("null:", warehouses=0, json=path)
+            self.assertIsNone(wrong.exception.result)
+
+
+class Results(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.result = lydite.run(
+            "null:", mode="open", rate="200,400", duration="1200ms", warmup=0, observe="host", label='a, "b"'
+        )
+
+    def test_histograms_have_the_percentiles_of_the_document(self):
+        for name, of in self.result.transactions.items():
+            histogram = of.histogram
+            self.assertEqual(histogram.count, of.completed, name)
+            for percent, value in ((50, of.p50_ms), (90, of.p90_ms), (95, of.p95_ms), (99, of.p99_ms), (99.9, of.p999_ms)):
+                if value is not None:
+                    self.assertEqual(histogram.percentile(percent) / 1e6, value, (name, percent))
+            if of.mean_ms is not None:
+                self.assertAlmostEqual(histogram.mean / 1e6, of.mean_ms)
+                self.assertEqual(histogram.max / 1e6, of.max_ms)
+        self.assertEqual(self.result.histogram().count, sum(of.completed for of in self.result.transactions.values()))
+
+    def test_damaged_histograms_are_errors(self):
+        text = self.result.transactions["new_order"].hdr
+        for damaged in ("", "!", "AAAA", text[:-8], text[:40] + "AAAA" + text[44:]):
+            with self.assertRaises(lydite.HistogramError):
+                lydite.Histogram.decode(damaged)
+
+    def test_a_result_comes_back_from_its_file(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            path = Path(scratch, "r.json")
+            self.result.save(path)
+            again = lydite.load_result(path)
+            self.assertEqual(again.without_path(), self.result)
+            with self.assertRaises(FileExistsError):
+                self.result.save(path)
+            for text, words in (
+                ("{", "r.json"),
+                ('{"audit": {}, "tests": []}', 'no number "format"'),
+                ('{"format": 9, "transactions": {}}', "format 9"),
+                ('{"format": 1, "points": [], "figures": []}', "no transactions"),
+            ):
+                path.write_text(text)
+                with self.assertRaisesRegex(lydite.ResultError, words):
+                    lydite.load_result(path)
+
+    def test_the_parts_are_typed(self):
+        result = self.result
+        self.assertEqual(result.label, 'a, "b"')
+        self.assertEqual(result.window.start.utcoffset().total_seconds(), 0)
+        self.assertEqual(len(result.phases), 2)
+        self.assertIn("new_order", result.phases[0].latency)
+        self.assertTrue(all(len(of.values) == len(result.series) for of in result.observed))
+        self.assertGreater(result.client.cpu_s, 0)
+        self.assertEqual(result.raw["nopm"], result.nopm)
+
+    def test_frames_need_their_libraries_and_say_so(self):
+        for library, method in (("pandas", self.result.to_pandas), ("polars", self.result.to_polars)):
+            with mock.patch.dict(sys.modules, {library: None}):
+                with self.assertRaisesRegex(ImportError, "pip install " + library):
+                    method()
+
+    def test_frames_have_the_columns_of_exports(self):
+        """Of those libraries that are installed."""
+        header = lydite.export(self.result, "csv", what="series").splitlines()[0].split(",")
+        for library, method in (("pandas", self.result.to_pandas), ("polars", self.result.to_polars)):
+            try:
+                importlib.import_module(library)
+            except ImportError:
+                continue
+            table = method()
+            self.assertEqual(list(table.columns), header)
+            self.assertEqual(sum(table["new_order"]), sum(self.result.series.new_order))
+            self.assertEqual(set(table["label"]), {'a, "b"'})
+            self.assertEqual(set(table["run"]), {"run-1.json"})
+            self.assertEqual(len(method("statements")), 0)
+
+    def test_an_export_goes_to_new_files(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            place = Path(scratch, "tables")
+            lines = lydite.export([self.result], "csv", place, what=["runs", "series"])
+            self.assertEqual(len(lines.splitlines()), 2)
+            self.assertEqual(sorted(path.name for path in place.iterdir()), ["runs.csv", "series.csv"])
+            with self.assertRaisesRegex(lydite.UsageError, "exists"):
+                lydite.export([self.result], "csv", place, what=["runs", "series"])
+
+    def test_a_condition_that_fails_has_the_comparison(self):
+        other = lydite.run("null:", mode="open", rate=300, duration="400ms", warmup=0)
+        with self.assertRaises(lydite.ThresholdMissed) as missed:
+            lydite.compare(self.result, other, fail_if="nopm < 1e15")
+        comparison = missed.exception.comparison
+        self.assertAlmostEqual(comparison["nopm"].ratio, other.nopm / self.result.nopm)
+        self.assertRaises(KeyError, comparison.__getitem__, "unknown")
+        json.dumps(comparison.raw)
+
+
+if __name__ == "__main__":
+    unittest.main()

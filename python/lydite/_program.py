@@ -1,0 +1,118 @@
+"""Finds the program, makes its arguments, and runs it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+
+from ._errors import ProgramNotFound, of_exit
+
+#: A value of a flag: True sets it, None and False leave it out, a list repeats it, a mapping repeats it as KEY=VALUE.
+Flag = Union[None, bool, int, float, str, "os.PathLike[str]", Sequence[object], Mapping[str, object]]
+
+_NAME = "lydite" + (sysconfig.get_config_var("EXE") or "")
+#: Begin of the program's error lines.
+_ERROR = "lydite: "
+
+
+def _places() -> Iterator[Path]:
+    """Yields the places of programs of this environment, the most likely first."""
+    yield Path(sysconfig.get_path("scripts"))
+    # `pip install --user`.
+    user = sysconfig.get_preferred_scheme("user") if hasattr(sysconfig, "get_preferred_scheme") else None
+    if user is not None:
+        yield Path(sysconfig.get_path("scripts", scheme=user))
+    # `pip install --target DIR` and `--prefix DIR`.
+    package = Path(__file__).resolve().parent
+    yield package.parent / "bin"
+    if len(package.parents) > 3:
+        yield package.parents[3] / "bin"
+
+
+def find_program() -> Path:
+    """Returns the path of the program: beside this module, as its package installed it, else on the PATH.
+
+    Raises `ProgramNotFound` if it is at neither place.
+    """
+    for place in _places():
+        path = place / _NAME
+        if path.is_file() and os.access(path, os.X_OK):
+            return path
+    found = shutil.which(_NAME)
+    if found is None:
+        raise ProgramNotFound(
+            "the program lydite is neither among the scripts of this Python's environment nor on the PATH: install it by "
+            "`pip install lydite`, or by `cargo install --locked --path crates/lydite` from a clone"
+        )
+    return Path(found)
+
+
+def _texts(value: object) -> List[str]:
+    """Returns the values of a flag, one for each time that it is given."""
+    if isinstance(value, Mapping):
+        return [f"{key}={_text(part)}" for key, part in value.items()]
+    if isinstance(value, (list, tuple)):
+        return [_text(part) for part in value]
+    return [_text(value)]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+def arguments(flags: Mapping[str, Flag]) -> List[str]:
+    """Returns the flags of the program. All follow one rule, so that each flag of the program can be given.
+
+    >>> arguments({"warehouses": 4, "no_check": True, "quiet": False, "label": None})
+    ['--warehouses=4', '--no-check']
+    >>> arguments({"observe": ["db", "host"], "set": {"micro.records": 50}, "from_": "dir"})
+    ['--observe=db', '--observe=host', '--set=micro.records=50', '--from=dir']
+    """
+    words: List[str] = []
+    for name, value in flags.items():
+        # Python's keywords can't be names of arguments: from_ stands for --from.
+        flag = "--" + name.rstrip("_").replace("_", "-")
+        if value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words.extend(f"{flag}={text}" for text in _texts(value))
+    return words
+
+
+def errors(text: str) -> List[str]:
+    """Returns the error lines among those that the program wrote; all its lines if none is marked as one.
+
+    >>> errors("null:  1 warehouse\\nlydite: --rate: 0 is too few\\n")
+    ['--rate: 0 is too few']
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    marked = [line[len(_ERROR):] for line in lines if line.startswith(_ERROR)]
+    return marked or lines
+
+
+def call(words: Sequence[str], cwd: Optional[Path] = None) -> Tuple[int, str, str]:
+    """Runs the program to its end, and returns its exit code, its standard output and its standard error."""
+    ended = subprocess.run(
+        [str(find_program()), *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=cwd,
+        check=False,
+    )
+    # Not as text, which would change the ends of lines in the document.
+    return ended.returncode, ended.stdout.decode("utf-8", "replace"), ended.stderr.decode("utf-8", "replace")
+
+
+def output(words: Sequence[str], cwd: Optional[Path] = None) -> str:
+    """Runs the program to its end, and returns its standard output; raises the error of any other end."""
+    code, text, said = call(words, cwd)
+    if code != 0:
+        raise of_exit(code, errors(said))
+    return text
