@@ -28,7 +28,7 @@ works() {
       quiet run "$2" -d 1s --warmup 0s --quiet --tx procedures && quiet check "$2" --quiet &&
       quiet audit "$2" --quick -d 1s --only isolation --quiet && quiet drop "$2" --yes
   else
-    quiet run "$2" -d 1s --warmup 0s --quiet && quiet run "$2" -d 1s --warmup 0s --quiet --tx batched &&
+    quiet run "$2" -d 3s --warmup 0s --quiet && quiet run "$2" -d 3s --warmup 0s --quiet --tx batched &&
       quiet check "$2" --quiet
   fi
 }
