@@ -58,8 +58,8 @@ fn mysqls_options_of_tls_check_the_server_and_prove_the_user() {
     for (string, problem) in [
         (format!("encrypted@tcp(127.0.0.1:{port})/secured"), "Access denied"),
         (format!("jdbc:mysql://127.0.0.1:{port}/secured?user=encrypted&useSSL=false"), "Access denied"),
-        (format!("encrypted@tcp(127.0.0.1:{port})/secured?tls=true"), "name the file of the CA"),
-        (format!("mysql://encrypted@127.0.0.1:{port}/secured?sslaccept=strict"), "name the file of the CA"),
+        (format!("encrypted@tcp(127.0.0.1:{port})/secured?tls=true"), "certificate of your CA"),
+        (format!("mysql://encrypted@127.0.0.1:{port}/secured?sslaccept=strict"), "certificate of your CA"),
     ] {
         let refused = pasted(string.clone()).expect_err(&string);
         assert!(refused.contains(problem), "{string}: {refused}");
