@@ -25,8 +25,8 @@ pub(crate) use documents::{CompareArgs, DiscloseArgs, Paired, PaperSize, ReportA
 pub(crate) use experiment::{ExperimentArgs, OWN};
 pub(crate) use export::ExportArgs;
 pub(crate) use find::FindArgs;
-pub(crate) use manuals::{CompletionsArgs, ManArgs};
 pub(crate) use leaving::{DropArgs, GrantArgs};
+pub(crate) use manuals::{CompletionsArgs, ManArgs};
 pub(crate) use plan_flags::PlanFlags;
 pub(crate) use refusal::one_line;
 use std::path::PathBuf;

@@ -38,6 +38,15 @@ impl Operator {
             Self::Equal => value == limit,
         }
     }
+
+    /// Returns true if only values below `least` are on this side of the limit.
+    fn is_below(self, limit: f64, least: f64) -> bool {
+        match self {
+            Self::Less => limit <= least,
+            Self::AtMost => limit < least,
+            Self::Greater | Self::AtLeast | Self::Equal => false,
+        }
+    }
 }
 
 /// Splits `METRIC OP VALUE`. `example` is such a text, for errors.
@@ -112,7 +121,9 @@ impl Requirement {
         let is_lower = matches!(self.operator, Operator::Greater | Operator::AtLeast);
         match self.metric.good_side() {
             Some(Better::Lower) if is_lower => Some("holds only where it is bad: name an upper limit"),
-            Some(Better::Lower) if self.is_below_zero() => Some("never holds"),
+            Some(Better::Lower) if self.operator.is_below(self.limit, 0.0) => Some("never holds"),
+            // Nothing takes no time.
+            Some(_) if self.limit == 0.0 && self.latency_limit().is_some() => Some("never holds"),
             // The share of the standard's greatest throughput gets less with the load.
             Some(Better::Higher) if is_lower && self.metric.name() != "efficiency" => {
                 Some("fails at low levels, where nobody asks for more: name a latency, or --lowest")
@@ -121,15 +132,6 @@ impl Requirement {
                 Some("holds at one level at most: use < or >")
             }
             _ => None,
-        }
-    }
-
-    /// Returns true if only a value below 0 meets it. A latency of 0 is none, either.
-    fn is_below_zero(&self) -> bool {
-        match self.operator {
-            Operator::Less => self.limit <= 0.0,
-            Operator::AtMost => self.limit < 0.0 || self.limit == 0.0 && self.latency_limit().is_some(),
-            _ => false,
         }
     }
 
@@ -251,31 +253,25 @@ impl FailIf {
     /// Returns the reason why it always or never fails, or fails what is as good as before.
     fn senseless(&self) -> Option<String> {
         let (operator, good) = (self.operator, self.metric.good_side());
-        let other = match operator {
-            Operator::Less | Operator::AtMost => ">",
-            Operator::Greater | Operator::AtLeast | Operator::Equal => "<",
+        // `tps < +10%` demands a gain, and is one of the good ones.
+        let (fails_good, other) = match operator {
+            Operator::Less | Operator::AtMost => (good == Some(Better::Lower), ">"),
+            Operator::Greater | Operator::AtLeast => (good == Some(Better::Higher), "<"),
+            Operator::Equal => (false, "<"),
         };
         match self.limit {
-            Limit::Percent(change) | Limit::Difference(change) if operator.holds(0.0, change) => {
-                Some(format!("fails also what did not change: use {other}, or the other sign"))
+            Limit::Percent(change) | Limit::Difference(change)
+                if fails_good && operator.holds(0.0, change) =>
+            {
+                Some(format!("fails what is as good as before, and better: use {other}"))
             }
-            Limit::Percent(change) if change < -100.0 || change == -100.0 && operator == Operator::Less => {
+            Limit::Percent(change) if operator.is_below(change, -100.0) => {
                 Some("never fails: nothing gets less by more than 100 %".to_owned())
             }
-            Limit::Value(limit) if good.is_some() && !operator.holds(0.0, limit) && limit <= 0.0 => {
-                match operator {
-                    Operator::Less | Operator::AtMost => Some("never fails: it is never below 0".to_owned()),
-                    _ => None,
-                }
+            Limit::Value(limit) if good.is_some() && operator.is_below(limit, 0.0) => {
+                Some("never fails: it is never below 0".to_owned())
             }
-            Limit::Value(_) if good == Some(Better::Lower) && other == ">" => {
-                Some("fails what is good: name an upper limit, with >".to_owned())
-            }
-            Limit::Value(_)
-                if good == Some(Better::Higher) && other == "<" && operator != Operator::Equal =>
-            {
-                Some("fails what is good: name a lower limit, with <".to_owned())
-            }
+            Limit::Value(_) if fails_good => Some(format!("fails what is good: use {other}")),
             _ => None,
         }
     }

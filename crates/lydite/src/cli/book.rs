@@ -12,6 +12,8 @@ const END: &str = "\u{1}";
 /// Every block runs with a `lydite` that writes its arguments down, and with no other program.
 const PRELUDE: &str = r#"
 PATH=/nonexistent
+# What follows a pipe is not there.
+trap '' PIPE
 lydite() { printf '%s\0' "$@" $'\1' >&9; echo postgres://postgres@localhost/tpcc; }
 kill() { :; }
 exit() { :; }

@@ -146,7 +146,7 @@ fn what_has_no_tables_is_refused_with_what_to_do() {
 fn the_runs_of_an_experiment_are_exported_by_its_directory() {
     let directory = scratch();
     let place = directory.path();
-    let experiment = "title = \"t\"\ntarget = \"null:\"\n[plan]\nmode = \"open\"\nduration = \"400ms\"\nwarmup = \"0s\"\n\
+    let experiment = "title = \"t\"\n[plan]\ntarget = \"null:\"\nmode = \"open\"\nduration = \"400ms\"\nwarmup = \"0s\"\n\
                       [axes]\nrate = [100, 200]\n";
     fs::write(place.join("e.toml"), experiment).unwrap();
     Program::new(&["sweep", "e.toml", "--out", "out", "-q"]).within(place).run().code(0);

@@ -8,7 +8,6 @@ import pickle
 import signal
 import sys
 import tempfile
-import threading
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -26,9 +25,26 @@ def load_tests(loader, tests, pattern):
     return tests
 
 
-def interrupt_soon():
-    """Sends this process a Ctrl-C once a run is under way."""
-    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+def interrupt():
+    """Sends this process a Ctrl-C."""
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+class Interrupting:
+    """A stream of errors during which somebody types Ctrl-C: at the first line of a run that measures."""
+
+    def __init__(self, stream):
+        self.stream, self.typed = stream, False
+
+    def __iter__(self):
+        for line in self.stream:
+            if " measuring " in line and not self.typed:
+                self.typed = True
+                interrupt()
+            yield line
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
 
 
 class Program(unittest.TestCase):
@@ -62,19 +78,28 @@ class Runs(unittest.TestCase):
         self.assertEqual(len(result.series), 3)
         self.assertIsNone(result.path)
 
+    def assert_partial(self, result):
+        self.assertEqual(result.status, "partial")
+        self.assertGreater(result.transactions["new_order"].committed, 0)
+
     def test_an_interrupted_run_returns_what_it_measured(self):
-        for progress in (None, lambda now: None):
-            interrupt_soon()
-            result = lydite.run("null:", duration="1h", warmup=0, progress=progress)
-            self.assertEqual(result.status, "partial")
-            self.assertGreater(result.transactions["new_order"].committed, 0)
+        def type_once(now):
+            if now.phase == "measuring" and not typed:
+                typed.append(now)
+                interrupt()
+
+        typed = []
+        self.assert_partial(lydite.run("null:", duration="10m", warmup=0, progress=type_once))
+        with lydite.start("null:", duration="10m", warmup=0) as run:
+            run._process.stderr = Interrupting(run._process.stderr)
+            self.assert_partial(run.result())
 
     def test_an_error_of_the_callback_ends_the_run(self):
         def fail(now):
             raise RuntimeError("mine")
 
         with self.assertRaisesRegex(RuntimeError, "mine"):
-            lydite.run("null:", duration="1h", warmup=0, progress=fail)
+            lydite.run("null:", duration="10m", warmup=0, progress=fail)
 
     def test_each_end_is_an_error_of_its_own(self):
         with self.assertRaises(lydite.ThresholdMissed) as missed:

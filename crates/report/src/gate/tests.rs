@@ -162,6 +162,8 @@ fn a_change_that_can_not_be_judged_fails() {
     let mut failing = usual.clone();
     failing.transactions.get_mut("new_order").expect("New-Orders").failed = 5;
     let micro = RunResult { plan: micro_plan(), ..usual.clone() };
+    let small_plan = crate::plan::PlanInfo { size: Some("small".to_owned()), ..Default::default() };
+    let small = RunResult { plan: small_plan, ..result(1_000.0, 500, 50.0) };
     for (text, a, b, words) in [
         ("tps < -5%", &usual, &none, "1,000 in A, – in B: no transaction was completed in the window"),
         ("tps < -5%", &none, &usual, "– in A, 1,000 in B: in the first result no transaction was completed"),
@@ -173,6 +175,7 @@ fn a_change_that_can_not_be_judged_fails() {
             "a change from 0 has no percentage: write a difference, such as +5",
         ),
         ("tps < -5%", &usual, &micro, "the workloads differ (tpcc and micro)"),
+        ("tps < -5%", &usual, &small, "the sizes of the warehouses differ (standard and small)"),
     ] {
         let gate = FailIf::parse(text).expect("a change").judge(a, b);
         assert!(gate.failed, "{text}");
@@ -195,5 +198,41 @@ fn a_change_needs_its_sign() {
     ] {
         let problem = FailIf::parse(text).unwrap_err();
         assert!(problem.contains(words), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn a_condition_that_decides_nothing_or_fails_what_is_good_is_refused() {
+    for (text, words) in [
+        ("nopm > -5%", "fails what is as good as before, and better: use <"),
+        ("new_order.p99 < +25%", "fails what is as good as before, and better: use >"),
+        ("failed <= +0", "fails what is as good as before, and better: use >"),
+        ("nopm < -100%", "never fails: nothing gets less by more than 100 %"),
+        ("nopm <= -500%", "never fails"),
+        ("nopm < 0", "never fails: it is never below 0"),
+        ("failed < 0", "never fails"),
+        ("latency.p99 < 50ms", "fails what is good: use >"),
+        ("tps > 100", "fails what is good: use <"),
+    ] {
+        let problem = FailIf::parse(text).expect_err(text);
+        assert!(problem.contains(words), "{text}: {problem}");
+    }
+    for text in
+        ["nopm < +10%", "nopm <= -100%", "new_order.p99 > +25%", "failed > 0", "tps > +50%", "failed == 0"]
+    {
+        FailIf::parse(text).expect(text);
+    }
+    for (text, words) in [
+        ("failed >= 0", "holds only where it is bad"),
+        ("abort_rate > 0.5%", "holds only where it is bad"),
+        ("failed < 0", "never holds"),
+        ("failed_rate <= -1%", "never holds"),
+        ("latency.p99 <= 0ms", "never holds"),
+    ] {
+        let why = Requirement::parse(text).expect(text).not_searched();
+        assert!(why.is_some_and(|why| why.contains(words)), "{text}: {why:?}");
+    }
+    for text in ["failed == 0", "failed <= 0", "failed_rate < 1%", "latency.p99 < 20ms"] {
+        assert_eq!(Requirement::parse(text).expect(text).not_searched(), None, "{text}");
     }
 }
