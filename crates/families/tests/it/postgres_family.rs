@@ -265,7 +265,8 @@ fn partitions_and_sequences_of_lydites_tables_are_no_foreign_objects_for_a_templ
 fn a_restore_that_fails_leaves_the_database_and_one_that_was_half_dropped_is_made_again() {
     let (server, name) = (shared(), "restored_or_left");
     let login = "LOGIN CREATEDB";
-    server.psql("postgres", &format!("CREATE ROLE keeper {login}; CREATE DATABASE {name} OWNER keeper"));
+    server.psql("postgres", &format!("CREATE ROLE keeper {login}"));
+    server.psql("postgres", &format!("CREATE DATABASE {name} OWNER keeper"));
     let url = server.url(name).replace("postgres@", "keeper@");
     let templates = || {
         TargetSpec::parse(&url, TxMode::Statements)
