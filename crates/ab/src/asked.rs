@@ -109,12 +109,11 @@ fn together(a: &Variant, b: &Variant, reload: Option<Origin>, metric: Option<&Me
         problems.push("--metric: is for workload tpcc only: use for example tps".to_owned());
     }
     let is_throughput =
-        |metric: &Metric| matches!(metric.better(), Some(Better::Higher)) && metric.name() != "efficiency";
-    if let Some(metric) = metric.filter(|metric| is_throughput(metric))
-        && [a, b].iter().any(|variant| variant.subject.plan.bounds_throughput())
-    {
+        |metric: &&Metric| matches!(metric.better(), Some(Better::Higher)) && metric.name() != "efficiency";
+    let bound = [a, b].map(|variant| variant.subject.plan.bounds_throughput());
+    if let (Some(metric), true) = (metric.filter(is_throughput), bound[0] != bound[1]) {
         problems.push(format!(
-            "--metric: {} is bound by the plan, by a rate or by think times: use a latency, for example new_order.p99",
+            "--metric: {} of one side is bound by a rate or by think times: use a latency, for example new_order.p99",
             metric.name()
         ));
     }

