@@ -73,10 +73,10 @@ class Run:
 
     >>> import lydite
     >>> with lydite.start("null:", duration="1200ms", warmup=0) as run:
-    ...     phases = {progress.phase for progress in run if progress.phase}
+    ...     lines = [progress.text for progress in run]
     ...     result = run.result()
-    >>> phases, result.status
-    ({'measuring'}, 'complete')
+    >>> result.status
+    'complete'
     """
 
     def __init__(self, words: List[str], json: Optional[Path]) -> None:

@@ -94,7 +94,7 @@ fn each_row_is_a_point_with_its_tags_fields_and_time() {
     let label = LABEL.replace('\n', "\\n");
     assert!(points.iter().all(|point| point.tags["run"] == "out/a 1.json" && point.tags["label"] == label));
     assert_eq!(of("series").count(), 5);
-    let last = of("series").last().unwrap();
+    let last = of("series").next_back().unwrap();
     assert_eq!(last.time_ns, 1_767_323_047_123_456_000);
     assert_eq!((&*last.fields["new_order"], &*last.fields["new_order_p50_ms"]), ("4i", "0.25"));
     let second = of("series").nth(3).unwrap();

@@ -1,4 +1,5 @@
 //! Tests of imports.
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod files;
 mod leaks;

@@ -249,7 +249,7 @@ fn each_run_begins_with_what_the_database_held_and_so_does_who_uses_it_after() {
     assert!(elsewhere.errors().concat().contains("keeps what "), "{elsewhere:?}");
     fs::write(bench.path("go"), "").unwrap();
     // One pair takes longer.
-    bench.ab(&[&sides[..], &["--time", "1ms", "--fresh"]].concat()).run().code(0);
+    bench.ab(&[&sides[..], &["--time", "1ms", "--fresh"]].concat()).run().code(5);
     assert_eq!(json(&bench.path("ab4/ab.json"))["ab"]["end"], "time");
     assert_eq!((checksums(&url), checksums(&other)), held);
     assert_eq!(names_like(bench.directory.path(), ".template_"), 0);

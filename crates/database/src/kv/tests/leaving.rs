@@ -14,7 +14,7 @@ fn put(target: &KvTarget<Memory>, entries: &[(KvTable, &[u8], &[u8])]) {
     for (table, key, value) in entries {
         tx.put(*table, key, value).expect("put");
     }
-    tx.commit().expect("commit").wait().expect("wait");
+    tx.commit().expect("commit");
 }
 
 fn keys(target: &KvTarget<Memory>) -> Vec<Vec<u8>> {
