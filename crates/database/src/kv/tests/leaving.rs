@@ -3,7 +3,7 @@
 use super::{Access, KvTable, KvTarget, Memory, MemoryConfig, Store, StoreTx, Target};
 use crate::facts::DatabaseState;
 use crate::kv::leaving::is_ours;
-use crate::kv::store::{Direction, KeyRange, Pending};
+use crate::kv::store::{Direction, KeyRange};
 use crate::leaving::{Inventory, Leaving};
 use crate::playing::{inputs, load, play};
 use std::ops::ControlFlow;
