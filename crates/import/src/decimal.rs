@@ -12,6 +12,11 @@ impl Milli {
         let number: f64 = text.trim().parse().ok()?;
         (0.0..=most).contains(&number).then(|| Self((number * 1e3).round() as u64))
     }
+
+    /// Reads numbers from 0 to `most` with commas between them.
+    pub(crate) fn list(text: &str, most: f64) -> Option<Vec<Self>> {
+        text.split(',').map(|number| Self::parse(number, most)).collect()
+    }
 }
 
 impl fmt::Display for Milli {
@@ -24,15 +29,20 @@ impl fmt::Display for Milli {
 /// The whole of shares.
 pub(crate) const WHOLE: Milli = Milli(100_000);
 
+/// Returns the sum of shares, in thousandths.
+pub(crate) fn total(shares: &[Milli]) -> u64 {
+    shares.iter().map(|share| share.0).sum()
+}
+
 /// Scales shares to a sum of 100; none if all are zero.
 pub(crate) fn to_hundred(shares: &[Milli]) -> Option<Vec<Milli>> {
-    let sum: u64 = shares.iter().map(|share| share.0).sum();
+    let sum = total(shares);
     if sum == 0 {
         return None;
     }
     let scaled = |share: &Milli| (u128::from(share.0) * u128::from(WHOLE.0) / u128::from(sum)) as u64;
     let mut scaled: Vec<Milli> = shares.iter().map(|share| Milli(scaled(share))).collect();
-    let missing = WHOLE.0 - scaled.iter().map(|share| share.0).sum::<u64>();
+    let missing = WHOLE.0 - total(&scaled);
     // The greatest share takes what rounding leaves.
     if let Some(greatest) = scaled.iter_mut().max() {
         greatest.0 += missing;

@@ -44,12 +44,8 @@ pub(crate) struct Draft {
     pub(crate) parts: Vec<(String, Fate)>,
     /// Sentences for the user.
     pub(crate) notes: Vec<String>,
-    /// True if the file has a password.
-    pub(crate) has_password: bool,
-    /// Name of the setting that is being read.
+    /// Name of the setting that is being read, with a remark if it is a default of the program.
     pub(crate) origin: String,
-    /// True if it is a default of the program.
-    pub(crate) by_default: bool,
 }
 
 impl Draft {
@@ -57,8 +53,7 @@ impl Draft {
     pub(crate) fn set(&mut self, key: &'static str, value: impl Into<Value>) -> Fate {
         let value = value.into();
         let fate = Fate::translated(format!("{key} = {value}"));
-        let by_default = if self.by_default { ", by default" } else { "" };
-        self.keys.insert(key, Entry { value, origin: format!("{}{by_default}", self.origin) });
+        self.keys.insert(key, Entry { value, origin: self.origin.clone() });
         fate
     }
 
@@ -135,6 +130,14 @@ impl Draft {
         }
     }
 
+    /// Keeps a switch for later. It becomes the first text for true, and the other one for false.
+    pub(crate) fn keep_switch(&mut self, name: &'static str, given: &Given, [yes, no]: [&str; 2]) -> Fate {
+        given.switched(|on| {
+            self.keep(name, 0, on);
+            Fate::translated(if on { yes } else { no })
+        })
+    }
+
     /// Reads a time in units of `unit_ms`.
     pub(crate) fn read_time(given: &Given, unit_ms: u64) -> Result<u64, Fate> {
         let most = (LONGEST_MS / unit_ms) as f64;
@@ -169,6 +172,15 @@ impl Draft {
     /// Sets an option of the URL to `on` or `off`.
     pub(crate) fn on_off(&mut self, name: &'static str, given: &Given) -> Fate {
         given.switched(|on| self.option(name, if on { "on" } else { "off" }))
+    }
+
+    /// Sets the number of partitions of a table.
+    pub(crate) fn partitions(&mut self, given: &Given, most: u64) -> Fate {
+        match Self::whole(given, 1, most) {
+            Ok(1) => Fate::dropped("one part is none"),
+            Ok(parts) => self.option("partitions", parts.to_string()),
+            Err(fate) => fate,
+        }
     }
 
     /// Sets a key to the first value for true, and to the other one for false.

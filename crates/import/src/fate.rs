@@ -1,4 +1,4 @@
-//! What became of a setting.
+//! Fates of settings: a kind for each, and the value in the plan or a reason.
 
 use serde::Serialize;
 
@@ -6,15 +6,15 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// It is in the plan or in the URL, or Lydite does it anyway.
+    /// The setting is in the plan or in the URL, or Lydite does it anyway.
     Translated,
-    /// Lydite does not need it.
+    /// Lydite does not need the setting.
     Dropped,
-    /// Lydite has nothing like it.
+    /// Lydite has nothing like the setting.
     NoCounterpart,
-    /// It is unknown, or its value is.
+    /// The setting or its value is unknown.
     NotUnderstood,
-    /// It is a password, which goes nowhere.
+    /// The setting is a password, which goes nowhere.
     Secret,
 }
 
@@ -35,9 +35,9 @@ impl Kind {
 /// The fate of a setting. The text never repeats the value as it stands in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fate {
-    /// Its kind.
+    /// Kind of the fate.
     pub kind: Kind,
-    /// What it became, or the reason.
+    /// Value in the plan, or the reason.
     pub text: String,
 }
 

@@ -31,6 +31,11 @@ impl Given {
         Self { name: name.into(), value: Err(NotLiteral(reason)), line, group: 0 }
     }
 
+    /// Returns a part of the value as a setting of its own, which is never a default.
+    pub(crate) fn part(&self, value: impl Into<String>) -> Self {
+        Self::new(self.name.clone(), value, self.line.max(1))
+    }
+
     /// Puts the setting into a group.
     pub(crate) fn in_group(self, group: usize) -> Self {
         Self { group, ..self }

@@ -1,16 +1,15 @@
 //! From files to plans: which program a file belongs to, and what becomes of each of its settings.
 
-use crate::draft::Draft;
+use crate::draft::{Draft, undriven};
 use crate::fate::{Fate, Kind};
 use crate::given::Given;
-use crate::plan_text::{self, Written};
 use crate::setting::{Setting, named};
 use crate::source::{Source, SourceError};
 use crate::table::{Row, Tool};
 use crate::tools::TOOLS;
 use lydite_report::suggest::nearest;
 use serde_json::{Map, Value};
-use std::fmt;
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// A plan, and what became of the settings of its files.
@@ -26,9 +25,7 @@ pub struct Import {
     pub notes: Vec<String>,
     /// The database without a password; none if the files do not name one that Lydite drives.
     pub target: Option<String>,
-    /// True if the files have a password.
-    pub has_password: bool,
-    draft: Draft,
+    pub(crate) draft: Draft,
 }
 
 /// Files that are no configuration, one line each.
@@ -169,7 +166,7 @@ fn shown_name(tool: &Tool, given: &Given) -> String {
 }
 
 impl Import {
-    fn new(tool: &'static Tool, files: Vec<(&Source, Vec<Given>)>) -> Self {
+    fn new(tool: &'static Tool, files: Vec<Read<'_>>) -> Self {
         let mut draft = Draft::default();
         for (source, _) in &files {
             if source.is_latin_1 {
@@ -187,47 +184,23 @@ impl Import {
                 givens.push((None, Given::new(name, value, 0)));
             }
         }
-        let settings = settle(tool, &mut draft, &givens);
+        let settled = settle(tool, &mut draft, &givens);
         draft.origin = String::new();
-        draft.by_default = false;
         (tool.finish)(&mut draft);
-        let target = draft.place.url();
         let mut notes = std::mem::take(&mut draft.notes);
-        if let Some(name) = draft.place.undriven {
-            notes.push(crate::draft::undriven(name));
-        }
-        let mut import = Self {
-            tool,
-            files: names,
-            settings: Vec::new(),
-            notes,
-            target,
-            has_password: draft.has_password
-                || settings.iter().any(|(_, setting)| setting.fate.kind == Kind::Secret),
-            draft,
+        notes.extend(draft.place.undriven.map(undriven));
+        let amended = |(of, setting): Settled| match of.and_then(|of| draft.amended.get(&of)) {
+            Some(fate) => Setting { fate: fate.clone(), ..setting },
+            None => setting,
         };
-        for (of, mut setting) in settings {
-            if let Some(fate) = of.and_then(|of| import.draft.amended.get(&of)) {
-                setting.fate = fate.clone();
-            }
-            import.settings.push(setting);
-        }
-        import
+        let settings = settled.into_iter().map(amended).collect();
+        Self { tool, files: names, settings, notes, target: draft.place.url(), draft }
     }
 
-    /// Returns the plan as a file: values with the settings that they come from, then the commands and all settings as
-    /// comments.
+    /// True if the files have a password.
     #[must_use]
-    pub fn toml(&self) -> String {
-        plan_text::plan(&Written {
-            tool: self.tool.name,
-            files: &self.files,
-            notes: &self.notes,
-            target: self.target.as_deref(),
-            has_password: self.has_password,
-            settings: &self.settings,
-            draft: &self.draft,
-        })
+    pub fn has_password(&self) -> bool {
+        self.settings.iter().any(|setting| setting.fate.kind == Kind::Secret)
     }
 
     /// Returns the values of the plan: keys, and a list `phase` of tables.
@@ -237,7 +210,7 @@ impl Import {
         plan.extend(self.target.clone().map(|target| ("target".to_owned(), target.into())));
         plan.extend(self.draft.keys.iter().map(|(key, entry)| ((*key).to_owned(), entry.value.clone())));
         if !self.draft.phases.is_empty() {
-            let table = |phase: &std::collections::BTreeMap<&str, Value>| {
+            let table = |phase: &BTreeMap<&str, Value>| {
                 Value::Object(phase.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
             };
             plan.insert("phase".to_owned(), self.draft.phases.iter().map(table).collect());
@@ -290,10 +263,4 @@ fn settle(tool: &'static Tool, draft: &mut Draft, givens: &[(Option<String>, Giv
     }
     settled.sort_by_key(|(at, _)| *at);
     settled.into_iter().map(|(_, settled)| settled).collect()
-}
-
-impl fmt::Debug for Tool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
 }

@@ -1,7 +1,7 @@
 //! JDBC URLs: hosts, database, and the parameters that mean something to Lydite.
 
 use crate::draft::{Draft, undriven};
-use crate::fate::{Fate, Kind};
+use crate::fate::Fate;
 use crate::given::Given;
 use crate::place::{self, Host};
 use crate::product::{Product, Protocol, other};
@@ -128,8 +128,8 @@ pub(crate) fn read(draft: &mut Draft, given: &Given) -> Fate {
         return Fate::dropped("there is no URL for that database");
     }
     let text = given.text();
-    let is_jdbc = text.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("jdbc:"));
-    let parts = text.get(5..).filter(|_| is_jdbc).and_then(|rest| rest.split_once(':'));
+    let jdbc = text.split_at_checked(5).filter(|(begin, _)| begin.eq_ignore_ascii_case("jdbc:"));
+    let parts = jdbc.and_then(|(_, rest)| rest.split_once(':'));
     let fate = parts.and_then(|(word, rest)| match Product::named(word) {
         Some(product) => database(draft, given, product, rest),
         None => other(word).map(|name| {
@@ -153,14 +153,14 @@ fn database(draft: &mut Draft, given: &Given, product: &'static Product, rest: &
         return Some(Fate::translated("the URL's path"));
     }
     server(draft, path)?;
-    let parameters: Vec<(&str, String)> = parameters
-        .split('&')
-        .filter(|parameter| !parameter.is_empty())
-        .map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")))
-        .map(|(name, value)| (name, decoded(value)))
-        .collect();
-    apply(draft, given, parameters);
+    apply(draft, given, pairs(parameters).map(|(name, value)| (name, decoded(value))).collect());
     Some(Fate::translated("the URL's host and database"))
+}
+
+/// Splits parameters of the form `NAME=VALUE&NAME=VALUE`.
+pub(crate) fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let parameters = text.split('&').filter(|parameter| !parameter.is_empty());
+    parameters.map(|parameter| parameter.split_once('=').unwrap_or((parameter, "")))
 }
 
 fn decoded(text: &str) -> String {
@@ -185,7 +185,6 @@ fn server(draft: &mut Draft, path: &str) -> Option<()> {
         let (user, password) =
             login.split_once(':').map_or((login, None), |(user, password)| (user, Some(password)));
         draft.place.user = place::name(&decoded(user));
-        draft.has_password |= password.is_some();
         draft.parts.extend(password.map(|_| ("password".to_owned(), Fate::secret())));
     }
     Some(())
@@ -203,12 +202,10 @@ fn apply(draft: &mut Draft, given: &Given, mut parameters: Vec<(&str, String)>) 
     parameters.sort_by_key(|(name, _)| row_of(name));
     for (name, value) in parameters {
         let row = row_of(name).and_then(|at| PARAMETERS.get(at));
-        let part = Given { name: given.name.clone(), ..Given::new("", value, given.line.max(1)) };
         let fate = match row {
-            Some(row) => row.apply(draft, &part),
+            Some(row) => row.apply(draft, &given.part(value)),
             None => Fate::unknown("is a parameter that Lydite does not know"),
         };
-        draft.has_password |= fate.kind == Kind::Secret;
         let name = if row.is_some() || !hidden.contains(&name) { shown(name) } else { "…".to_owned() };
         draft.parts.push((name, fate));
     }

@@ -60,7 +60,17 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Sets the hosts, from names with or without ports that commas part; false if one is none.
+    /// Returns the protocol of the database; none if the file does not name one that Lydite drives.
+    pub(crate) fn protocol(&self) -> Option<Protocol> {
+        self.product.map(|product| product.protocol)
+    }
+
+    /// Returns the scheme of the URL; none if the file does not name a database that Lydite drives.
+    pub(crate) fn scheme(&self) -> Option<&'static str> {
+        self.product.map(|product| product.scheme)
+    }
+
+    /// Sets the hosts from names with or without ports, and commas between them; false if one is no host.
     pub(crate) fn set_hosts(&mut self, text: &str) -> bool {
         let hosts: Option<Vec<Host>> = text.split(',').map(Host::parse).collect();
         match hosts {
@@ -79,18 +89,16 @@ impl Place {
         let mut url = match product.protocol {
             Protocol::File => format!("{}:{}", product.scheme, self.file.as_ref()?),
             _ => {
+                if self.hosts.is_empty() && !self.options.contains_key("socket") {
+                    return None;
+                }
                 let user = self.user.as_deref().filter(|user| !user.is_empty());
                 let user = user.map(|user| format!("{}@", encoded(user))).unwrap_or_default();
                 let host = |host: &Host| match host.port.or(self.port) {
                     Some(port) => format!("{}:{port}", host.name),
                     None => host.name.clone(),
                 };
-                let hosts: Vec<String> = self.hosts.iter().map(host).collect();
-                let hosts = if hosts.is_empty() && !self.options.contains_key("socket") {
-                    return None;
-                } else {
-                    hosts.join(",")
-                };
+                let hosts = self.hosts.iter().map(host).collect::<Vec<_>>().join(",");
                 let database = self.database.as_deref().map(encoded).unwrap_or_default();
                 format!("{}://{user}{hosts}/{database}", product.scheme)
             }

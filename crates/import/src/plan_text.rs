@@ -1,21 +1,11 @@
 //! A plan as a TOML file that says where each value comes from, and what became of all settings.
 
-use crate::draft::{Draft, Entry};
+use crate::draft::Entry;
 use crate::fate::Kind;
+use crate::import::Import;
 use crate::setting::Setting;
 use serde_json::Value;
 use std::fmt::Write;
-
-/// A plan to write.
-pub(crate) struct Written<'a> {
-    pub(crate) tool: &'static str,
-    pub(crate) files: &'a [String],
-    pub(crate) notes: &'a [String],
-    pub(crate) target: Option<&'a str>,
-    pub(crate) has_password: bool,
-    pub(crate) settings: &'a [Setting],
-    pub(crate) draft: &'a Draft,
-}
 
 /// The order of keys in the file. Keys of tables stand behind all others.
 const ORDER: &[&str] = &[
@@ -37,13 +27,9 @@ const ORDER: &[&str] = &[
 /// Length of a line of comment.
 const WIDTH: usize = 120;
 
-/// Returns a value as TOML writes it.
+/// Returns a value as TOML writes it. Texts of a plan are numbers, names and URLs: JSON's escapes are TOML's.
 fn toml(value: &Value) -> String {
-    match value {
-        // Texts of a plan are numbers, names and URLs: JSON's escapes are TOML's.
-        Value::String(text) => Value::String(text.clone()).to_string(),
-        other => other.to_string(),
-    }
+    value.to_string()
 }
 
 /// Writes a line with a comment behind it.
@@ -79,51 +65,54 @@ fn comment(out: &mut String, first: &str, text: &str) {
     out.push('\n');
 }
 
-/// Returns the plan of an import.
-pub(crate) fn plan(import: &Written<'_>) -> String {
-    let mut out = String::new();
-    comment(&mut out, "", &format!("Made from {} of {}", import.files.join(", "), import.tool));
-    for note in import.notes {
-        comment(&mut out, "- ", note);
-    }
-    match import.target {
-        Some(target) => {
-            let _ = writeln!(out, "\ntarget = {}", toml(&Value::from(target)));
+impl Import {
+    /// Returns the plan as a file: values with the settings that they come from, then all settings as comments.
+    #[must_use]
+    pub fn toml(&self) -> String {
+        let mut out = String::new();
+        comment(&mut out, "", &format!("Made from {} of {}", self.files.join(", "), self.tool.name));
+        for note in &self.notes {
+            comment(&mut out, "- ", note);
         }
-        None => out.push_str("\n# target = \"URL\": the files say of no database what a URL needs\n"),
-    }
-    if import.has_password {
-        comment(&mut out, "", "The password stands nowhere here: set LYDITE_PASSWORD to it.");
-    }
-    let place = |key: &str| ORDER.iter().position(|known| *known == key).unwrap_or(ORDER.len());
-    let mut keys: Vec<(&&str, &Entry)> =
-        import.draft.keys.iter().filter(|(key, _)| !key.contains('.')).collect();
-    keys.sort_by_key(|(key, _)| place(key));
-    for (key, entry) in keys {
-        line(&mut out, key, entry);
-    }
-    let mut table = "";
-    for (key, entry) in import.draft.keys.iter().filter(|(key, _)| key.contains('.')) {
-        let Some((of, key)) = key.split_once('.') else { continue };
-        if of != table {
-            let _ = writeln!(out, "\n[{of}]");
-            table = of;
+        match self.target.as_deref() {
+            Some(target) => {
+                let _ = writeln!(out, "\ntarget = {}", toml(&Value::from(target)));
+            }
+            None => out.push_str("\n# target = \"URL\": the files say of no database what a URL needs\n"),
         }
-        line(&mut out, key, entry);
-    }
-    for phase in &import.draft.phases {
-        out.push_str("\n[[phase]]\n");
-        for (key, value) in phase {
-            let _ = writeln!(out, "{key} = {}", toml(value));
+        if self.has_password() {
+            comment(&mut out, "", "The password stands nowhere here: set LYDITE_PASSWORD to it.");
         }
+        let place = |key: &str| ORDER.iter().position(|known| *known == key).unwrap_or(ORDER.len());
+        let mut keys: Vec<(&&str, &Entry)> =
+            self.draft.keys.iter().filter(|(key, _)| !key.contains('.')).collect();
+        keys.sort_by_key(|(key, _)| place(key));
+        for (key, entry) in keys {
+            line(&mut out, key, entry);
+        }
+        let mut table = "";
+        for (key, entry) in &self.draft.keys {
+            let Some((of, key)) = key.split_once('.') else { continue };
+            if of != table {
+                let _ = writeln!(out, "\n[{of}]");
+                table = of;
+            }
+            line(&mut out, key, entry);
+        }
+        for phase in &self.draft.phases {
+            out.push_str("\n[[phase]]\n");
+            for (key, value) in phase {
+                let _ = writeln!(out, "{key} = {}", toml(value));
+            }
+        }
+        out.push('\n');
+        settings(&mut out, self);
+        out
     }
-    out.push('\n');
-    settings(&mut out, import);
-    out
 }
 
 /// Writes the settings by what became of them.
-fn settings(out: &mut String, import: &Written<'_>) {
+fn settings(out: &mut String, import: &Import) {
     let kinds = [Kind::NotUnderstood, Kind::NoCounterpart, Kind::Secret, Kind::Translated, Kind::Dropped];
     for kind in kinds {
         let of: Vec<&Setting> = import.settings.iter().filter(|setting| setting.fate.kind == kind).collect();

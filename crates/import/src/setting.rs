@@ -14,7 +14,7 @@ pub struct Setting {
     pub line: Option<usize>,
     /// Name in the words of the program.
     pub name: String,
-    /// What became of it.
+    /// Fate of the setting.
     pub fate: Fate,
 }
 

@@ -4,16 +4,17 @@ use crate::draft::Draft;
 use crate::fate::{Fate, Kind};
 use crate::given::Given;
 use crate::source::{Source, SourceError};
+use std::fmt;
 
 /// A program whose configuration is understood.
 pub struct Tool {
-    /// Its name.
+    /// Name of the program.
     pub name: &'static str,
-    /// What its files are recognized by.
+    /// Content that marks its files.
     pub mark: &'static str,
     /// Differences to Lydite that no setting names, a sentence each.
     pub differences: &'static [&'static str],
-    /// Its settings.
+    /// Settings of the program.
     pub rows: &'static [Row],
     /// True if the files of one run are several, which may be given together.
     pub(crate) several: bool,
@@ -21,7 +22,7 @@ pub struct Tool {
     pub(crate) recognizes: fn(&Source) -> bool,
     /// Reads the settings of a file.
     pub(crate) read: fn(&Source) -> Result<Vec<Given>, SourceError>,
-    /// Returns the form of a name in which it stands in the table.
+    /// Returns a name as the table has it.
     pub(crate) normal: fn(&str) -> String,
     /// Returns the values that the program takes for settings that are not given.
     pub(crate) defaults: fn(&[Given]) -> Vec<(&'static str, &'static str)>,
@@ -29,12 +30,18 @@ pub struct Tool {
     pub(crate) finish: fn(&mut Draft),
 }
 
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
 /// A setting of a program, and what becomes of it.
 #[derive(Clone, Copy)]
 pub struct Row {
     /// Name in the program's files, or several with `, ` between them.
     pub names: &'static str,
-    /// What it becomes, or why it becomes nothing.
+    /// Part of the plan that it becomes, or the reason why it becomes nothing.
     pub becomes: &'static str,
     pub(crate) treat: Treat,
 }
@@ -46,7 +53,7 @@ pub(crate) enum Treat {
     Read(fn(&mut Draft, &Given) -> Fate),
     /// Lydite does what this value means, and nothing like the others.
     Only(&'static str),
-    /// It is of this kind, whatever its value.
+    /// The setting is of this kind, whatever its value.
     Fixed(Kind),
 }
 
@@ -60,7 +67,7 @@ impl Row {
         Self { names, becomes, treat: Treat::Read(read) }
     }
 
-    /// A setting of which Lydite does what `value` means, and nothing like its other values.
+    /// A setting whose `value` Lydite follows. Lydite has nothing like its other values.
     pub(crate) const fn only(names: &'static str, value: &'static str, otherwise: &'static str) -> Self {
         Self { names, becomes: otherwise, treat: Treat::Only(value) }
     }
@@ -119,8 +126,8 @@ impl Row {
             (Treat::Only(value), Ok(_)) if given.is(value) => Fate::translated("Lydite does the same"),
             (Treat::Only(_), Ok(_)) => Fate::none(self.becomes),
             (Treat::Read(read), Ok(_)) => {
-                draft.origin = given.name.clone();
-                draft.by_default = given.is_default();
+                let remark = if given.is_default() { ", by default" } else { "" };
+                draft.origin = format!("{}{remark}", given.name);
                 read(draft, given)
             }
         }

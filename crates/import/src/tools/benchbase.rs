@@ -146,9 +146,7 @@ static ROWS: &[Row] = &[
         Fate::translated(format!("arrival = \"{arrival}\""))
     }),
     Row::plan("work/weights", "`mix`, scaled to a sum of 100", |draft, given| {
-        let weights: Option<Vec<Milli>> =
-            given.text().split(',').map(|share| Milli::parse(share, 1e6)).collect();
-        match weights {
+        match Milli::list(given.text(), 1e6) {
             Some(_) => {
                 draft.keep("weights", given.group, given.text());
                 Fate::translated("mix")
@@ -353,8 +351,7 @@ fn work(draft: &mut Draft, group: usize) -> Work {
 
 /// Returns the mix of a work's weights, which stand in the order of the transaction types.
 fn mix(draft: &Draft, group: usize) -> Option<String> {
-    let weights = draft.kept("weights", group)?.split(',').map(|share| Milli::parse(share, 1e6));
-    let weights: Vec<Milli> = weights.collect::<Option<_>>()?;
+    let weights = Milli::list(draft.kept("weights", group)?, 1e6)?;
     let groups = draft.groups("name");
     let names: Vec<&str> = match groups.is_empty() {
         true => NAMES.to_vec(),

@@ -1,6 +1,6 @@
 //! BenchmarkSQL: Java properties, of version 5 (terminals without waits) and version 6 (emulated users).
 
-use super::mixes::mix_of_rest;
+use super::mixes::{keep_share, mix_of_rest};
 use crate::decimal::Milli;
 use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES, json_number};
 use crate::fate::Fate;
@@ -143,24 +143,13 @@ static ROWS: &[Row] = &[
     Row::plan(
         "paymentWeight, orderStatusWeight, deliveryWeight, stockLevelWeight",
         "`mix`; New-Orders are what these leave",
-        share,
+        |draft, given| keep_share(draft, given, &SHARES),
     ),
     Row::none("rollbackPercent", "the standard's 1 % of New-Orders roll back"),
     Row::dropped("resultDirectory", "`json` and `report` in the plan name the files of the result"),
     Row::dropped("reportScript", "`report` in the plan writes a page"),
     Row::dropped("osCollectorScript, osCollectorInterval, osCollectorSSHAddr, osCollectorDevices", COLLECTOR),
 ];
-
-fn share(draft: &mut Draft, given: &Given) -> Fate {
-    match Milli::parse(given.text(), 100.0) {
-        Some(share) => {
-            let at = SHARES.iter().position(|name| *name == given.name).unwrap_or(0);
-            draft.keep("share", at, share.0);
-            Fate::translated("mix")
-        }
-        None => Fate::unknown("must be a number of percent"),
-    }
-}
 
 fn multiplier(draft: &mut Draft, given: &Given) -> Fate {
     match Milli::parse(given.text(), 1_000.0) {

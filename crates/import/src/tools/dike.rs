@@ -1,6 +1,6 @@
 //! Dike: Java properties of the Dike paper's program.
 
-use super::mixes::TYPES;
+use super::mixes::{TYPES, keep_share};
 use crate::decimal::{self, Milli, to_hundred};
 use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES, json_number};
 use crate::fate::Fate;
@@ -76,16 +76,18 @@ static ROWS: &[Row] = &[
         },
     ),
     Row::plan("sslmode", "the URL's `sslmode` (PostgreSQL's protocol)", |draft, given| {
-        match protocol(draft) {
+        match draft.place.protocol() {
             Some(Protocol::Postgres) => jdbc::ssl_mode(draft, given),
             _ => Fate::dropped("it is for PostgreSQL's protocol"),
         }
     }),
-    Row::plan("useSSL", "the URL's `sslmode` (MySQL's protocol)", |draft, given| match protocol(draft) {
-        Some(Protocol::MySql) => {
-            given.switched(|on| draft.option("sslmode", if on { "prefer" } else { "disable" }))
+    Row::plan("useSSL", "the URL's `sslmode` (MySQL's protocol)", |draft, given| {
+        match draft.place.protocol() {
+            Some(Protocol::MySql) => {
+                given.switched(|on| draft.option("sslmode", if on { "prefer" } else { "disable" }))
+            }
+            _ => Fate::dropped("it is for MySQL's protocol"),
         }
-        _ => Fate::dropped("it is for MySQL's protocol"),
     }),
     Row::dropped(
         "rewriteBatchedStatements, reWriteBatchedInserts, allowMultiQueries, useLocalSessionState, useServerPrepStmts, \
@@ -114,7 +116,13 @@ static ROWS: &[Row] = &[
         "`nodes`, for a database that does not report its placement",
         |draft, given| draft.keep_count("nodes", given, (1, 10_000), "nodes, where a control needs it"),
     ),
-    Row::plan("runMins", "`duration`", |draft, given| draft.time("duration", given, 60_000)),
+    Row::plan("runMins", "`duration`", |draft, given| match Draft::read_time(given, 60_000) {
+        Ok(ms) => {
+            draft.keep("end", 0, ms);
+            draft.set("duration", decimal::time(ms))
+        }
+        Err(fate) => fate,
+    }),
     Row::plan("transactions", "`mix`", |draft, given| match shares(given.text()) {
         Ok(mix) => draft.set("mix", mix),
         Err(fate) => fate,
@@ -122,7 +130,7 @@ static ROWS: &[Row] = &[
     Row::plan(
         "newOrderWeight, paymentWeight, orderStatusWeight, deliveryWeight, stockLevelWeight",
         "`mix`, all five together",
-        weight,
+        |draft, given| keep_share(draft, given, &WEIGHTS),
     ),
     Row::plan("rollbackRetry", "`retry.attempts = 1` for false", |draft, given| {
         given.switched(|on| match on {
@@ -195,10 +203,7 @@ static ROWS: &[Row] = &[
         "Dike's threads sleep; `mode = \"open\"` and `rate = \"gaussian(…)\"` offer such a load at a rate of yours",
     ),
     Row::plan("dynamicConflict", "`ci` and `phase`, for true", |draft, given| {
-        given.switched(|on| {
-            draft.keep("conflict", 0, on);
-            Fate::translated(if on { "ci" } else { "no contention beyond TPC-C's" })
-        })
+        draft.keep_switch("conflict", given, ["ci", "no contention beyond TPC-C's"])
     }),
     Row::plan("cilist", "`ci`, if dynamicConflict is true", |draft, given| {
         let numbers: Option<Vec<u32>> =
@@ -222,10 +227,7 @@ static ROWS: &[Row] = &[
         }
     }),
     Row::plan("dynamicTransaction", "`[[phase]]` tables with their `mix`, for true", |draft, given| {
-        given.switched(|on| {
-            draft.keep("mixes", 0, on);
-            Fate::translated(if on { "[[phase]] tables" } else { "one mix" })
-        })
+        draft.keep_switch("mixes", given, ["[[phase]] tables", "one mix"])
     }),
     Row::plan(
         "changeTransactions",
@@ -262,25 +264,17 @@ static ROWS: &[Row] = &[
     ),
     Row::none("indexScript", "`after_load` in the plan is a file of your own statements"),
     Row::plan("partitions", "the URL's `partitions`, where the server has them", |draft, given| {
-        let most = match draft.place.product.map(|product| product.scheme) {
-            Some("postgres") => 128,
-            Some("mysql" | "mariadb" | "tidb" | "oceanbase" | "polardb") => 8_192,
-            _ => return Fate::none("the database distributes its tables by itself"),
-        };
-        match Draft::whole(given, 1, most) {
-            Ok(1) => Fate::dropped("one part is none"),
-            Ok(parts) => draft.option("partitions", parts.to_string()),
-            Err(fate) => fate,
+        let scheme = draft.place.scheme();
+        match scheme {
+            Some("postgres") => draft.partitions(given, 128),
+            Some("mysql" | "mariadb" | "tidb" | "oceanbase" | "polardb") => draft.partitions(given, 8_192),
+            _ => Fate::none("the database distributes its tables by itself"),
         }
     }),
     Row::plan("loadWorkers", "`jobs`", |draft, given| draft.count("jobs", given, 1, MOST)),
     Row::dropped("writeCSV, fileLocation", "`lydite load --csv DIR` writes files of the rows"),
     Row::only("dataSource", "insert", "`lydite load TARGET --from DIR` loads files"),
 ];
-
-fn protocol(draft: &Draft) -> Option<Protocol> {
-    draft.place.product.map(|product| product.protocol)
-}
 
 fn percent(draft: &mut Draft, key: &'static str, given: &Given) -> Fate {
     match Milli::parse(given.text(), 100.0) {
@@ -299,22 +293,9 @@ fn list(draft: &mut Draft, name: &'static str, given: &Given) -> Fate {
     Fate::translated("[[phase]] tables, if dynamicTransaction is true")
 }
 
-/// Keeps a share. Its place is that of the type of transactions.
-fn weight(draft: &mut Draft, given: &Given) -> Fate {
-    match Milli::parse(given.text(), 100.0) {
-        Some(share) => {
-            let at = WEIGHTS.iter().position(|name| *name == given.name).unwrap_or(0);
-            draft.keep("weight", at, share.0);
-            Fate::translated("mix")
-        }
-        None => Fate::unknown("must be a number of percent"),
-    }
-}
-
 /// Reads nine shares, or five.
 fn shares(text: &str) -> Result<String, Fate> {
-    let shares: Option<Vec<Milli>> = text.split(',').map(|share| Milli::parse(share, 100.0)).collect();
-    let shares = shares.filter(|shares| [5, 9].contains(&shares.len()));
+    let shares = Milli::list(text, 100.0).filter(|shares| [5, 9].contains(&shares.len()));
     let shares = shares.and_then(|shares| to_hundred(&shares));
     let shares = shares.ok_or_else(|| Fate::unknown("must be nine shares in percent"))?;
     let share = |at: usize| shares.get(at).copied().unwrap_or_default();
@@ -341,30 +322,25 @@ fn finish(draft: &mut Draft) {
     conflicts(draft);
     changes(draft);
     if draft.kept_number("nodes", 0).is_some_and(|nodes| nodes > 1)
-        && draft.place.product.is_some_and(|product| product.scheme == "postgres")
+        && draft.place.scheme() == Some("postgres")
     {
         draft.note("physicalNode is above 1: if the servers are Citus, write citus:// instead of postgres:// in the URL");
     }
-    let updates_stock = draft
-        .keys
-        .get("mix")
-        .is_some_and(|mix| mix.value.as_str().is_some_and(|mix| mix.contains("update_stock")));
-    match draft.kept_number("coaccess", 0).filter(|_| updates_stock) {
-        Some(rounds) if rounds > 1 => {
-            draft.derive("update_stock_rounds", rounds, "coaccessNumber");
-            draft.derive("coaccess", 100, "coaccessNumber");
-        }
-        _ => {}
+    let mix = draft.keys.get("mix").and_then(|entry| entry.value.as_str());
+    let updates_stock = mix.is_some_and(|mix| mix.contains("update_stock"));
+    if let Some(rounds) = draft.kept_number("coaccess", 0).filter(|rounds| updates_stock && *rounds > 1) {
+        draft.derive("update_stock_rounds", rounds, "coaccessNumber");
+        draft.derive("coaccess", 100, "coaccessNumber");
     }
 }
 
 /// Takes the five weights for the mix, if the file has them.
 fn weights(draft: &mut Draft) {
-    if draft.groups("weight").is_empty() {
+    if draft.groups("share").is_empty() {
         return;
     }
     let weights: Vec<String> =
-        (0..TYPES.len()).map(|at| Milli(draft.kept_number("weight", at).unwrap_or(0)).to_string()).collect();
+        (0..TYPES.len()).map(|at| Milli(draft.kept_number("share", at).unwrap_or(0)).to_string()).collect();
     match shares(&weights.join(",")) {
         Ok(mix) => {
             draft.derive("mix", mix, "the weights");
@@ -452,7 +428,7 @@ fn changes(draft: &mut Draft) {
 
 fn phases(draft: &Draft) -> Option<Vec<BTreeMap<&'static str, serde_json::Value>>> {
     let minutes = |text: &str| Some(Milli::parse(text, 144_000.0)?.0 * 60);
-    let end = draft.keys.get("duration").and_then(|entry| entry.value.as_str()).and_then(ms_of)?;
+    let end = draft.kept_number("end", 0)?;
     let points: Vec<u64> = draft.kept("change_points", 0)?.split(',').map(minutes).collect::<Option<_>>()?;
     let changes: Vec<String> =
         draft.kept("change_mixes", 0)?.split(';').map(|text| shares(text).ok()).collect::<Option<_>>()?;
@@ -468,15 +444,4 @@ fn phases(draft: &Draft) -> Option<Vec<BTreeMap<&'static str, serde_json::Value>
         Some(BTreeMap::from([("lasts", decimal::time(length).into()), ("mix", mix.into())]))
     };
     begins.windows(2).zip(mixes).map(phase).collect()
-}
-
-/// Returns the milliseconds of a time as this crate writes it.
-fn ms_of(text: &str) -> Option<u64> {
-    let (number, unit) = text.split_at_checked(text.find(|letter: char| !letter.is_ascii_digit())?)?;
-    let ms = match unit {
-        "m" => 60_000,
-        "s" => 1_000,
-        _ => 1,
-    };
-    Some(number.parse::<u64>().ok()? * ms)
 }

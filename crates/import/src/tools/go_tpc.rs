@@ -2,7 +2,7 @@
 
 use super::lines::{self, Call};
 use super::mixes;
-use crate::decimal::{self, Milli};
+use crate::decimal::{self, Milli, WHOLE, total};
 use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES};
 use crate::fate::Fate;
 use crate::given::Given;
@@ -25,10 +25,7 @@ pub(crate) static TOOL: Tool = Tool {
     ],
     rows: ROWS,
     several: true,
-    recognizes: |source| {
-        let names_workload = |call: &Call| WORKLOADS.iter().any(|name| call.has(name));
-        lines::calls(source, is_program).iter().any(names_workload)
-    },
+    recognizes: |source| lines::calls(source, is_program).iter().any(|call| call.has_any(&WORKLOADS)),
     read,
     normal,
     defaults,
@@ -102,10 +99,8 @@ static ROWS: &[Row] = &[
         draft.either("mode", given, ["rte", "direct"])
     }),
     Row::plan("run --weight", "`mix`", |draft, given| {
-        let shares: Option<Vec<Milli>> =
-            given.text().split(',').map(|share| Milli::parse(share, 100.0)).collect();
+        let shares = Milli::list(given.text(), 100.0).filter(|shares| total(shares) == WHOLE.0);
         let shares: Option<[Milli; 5]> = shares.and_then(|shares| shares.try_into().ok());
-        let shares = shares.filter(|shares| shares.iter().map(|share| share.0).sum::<u64>() == 100_000);
         match shares.and_then(|shares| mixes::mix(&shares)) {
             Some(mix) => draft.set("mix", mix),
             None => Fate::unknown("must be five numbers that sum to 100"),
@@ -122,11 +117,7 @@ static ROWS: &[Row] = &[
         },
     ),
     Row::plan("--parts", "the URL's `partitions`, if more than 1", |draft, given| {
-        match Draft::whole(given, 1, 8_192) {
-            Ok(1) => Fate::dropped("one part is none"),
-            Ok(parts) => draft.option("partitions", parts.to_string()),
-            Err(fate) => fate,
-        }
+        draft.partitions(given, 8_192)
     }),
     Row::only("--partition-type", "1", "partitions are by hash alone"),
     Row::plan("--use-fk", "the URL's `foreign_keys`", |draft, given| draft.on_off("foreign_keys", given)),
@@ -197,16 +188,15 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     let mut has_other = false;
     for call in lines::calls(source, is_program) {
         if !call.has("tpcc") {
-            has_other |= WORKLOADS.iter().any(|name| call.has(name));
+            has_other |= call.has_any(&WORKLOADS);
             continue;
         }
-        let action = ACTIONS.iter().copied().find(|action| call.has(action)).unwrap_or("run");
+        let action = call.command(&ACTIONS);
         found.extend(of(&call).into_iter().map(|given| match OF_ACTION.contains(&given.name.as_str()) {
             true => Given { name: format!("{action} {}", given.name), ..given },
             false => given,
         }));
-        let line = call.arguments.first().map_or(1, |word| word.line);
-        found.push(Given::new(format!("tpcc {action}"), "", line));
+        found.push(Given::new(format!("tpcc {action}"), "", call.line()));
     }
     match found.is_empty() && has_other {
         true => Err(SourceError::OtherWorkload("another workload of go-tpc than tpcc")),
@@ -260,10 +250,9 @@ fn go_time(text: &str) -> Option<u64> {
 
 /// Reads `--conn-params`.
 fn parameters(draft: &mut Draft, given: &Given) -> Fate {
-    let is_postgres = draft.place.product.is_some_and(|product| product.protocol == Protocol::Postgres);
-    for parameter in given.text().split('&').filter(|parameter| !parameter.is_empty()) {
-        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        let part = Given { name: given.name.clone(), ..Given::new("", value, given.line.max(1)) };
+    let is_postgres = draft.place.protocol() == Some(Protocol::Postgres);
+    for (name, value) in jdbc::pairs(given.text()) {
+        let part = given.part(value);
         let fate = match (name, is_postgres) {
             ("sslmode", true) | ("tls", false) => jdbc::ssl_mode(draft, &part),
             ("application_name", true) => jdbc::named(draft, "application_name", &part),
@@ -278,22 +267,20 @@ fn parameters(draft: &mut Draft, given: &Given) -> Fate {
                 "a session has no such variable: `options` in a URL sets those of PostgreSQL's protocol",
             ),
         };
-        draft.has_password |= fate.kind == crate::fate::Kind::Secret;
         draft.parts.push((crate::setting::named(name), fate));
     }
     Fate::translated("the parameters below")
 }
 
 fn finish(draft: &mut Draft) {
-    let is_postgres = draft.place.product.is_some_and(|product| product.protocol == Protocol::Postgres);
+    let is_postgres = draft.place.protocol() == Some(Protocol::Postgres);
     if is_postgres && !draft.place.options.contains_key("sslmode") {
         draft.place.options.insert("sslmode", "require".to_owned());
         draft.note(
             "go-tpc's driver for PostgreSQL demands TLS unless --conn-params say otherwise: so does the URL",
         );
     }
-    if draft.place.product.is_some_and(|product| product.scheme == "mysql") && draft.place.port == Some(TIDB)
-    {
+    if draft.place.scheme() == Some("mysql") && draft.place.port == Some(TIDB) {
         draft
             .note("4000 is TiDB's port: if the server is TiDB, write tidb:// instead of mysql:// in the URL");
     }

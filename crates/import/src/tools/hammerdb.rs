@@ -10,6 +10,7 @@ use crate::source::{Source, SourceError};
 use crate::syntax::tcl::{self, Command, Word};
 use crate::syntax::xml::{self, elements, line, text_of};
 use crate::table::{Row, Tool};
+use roxmltree::Node;
 
 /// HammerDB.
 pub(crate) static TOOL: Tool = Tool {
@@ -128,22 +129,12 @@ static ROWS: &[Row] = &[
     Row::plan(
         "keyandthink",
         "`mode = \"rte\"` with a session for each user; `direct` for false",
-        |draft, given| {
-            given.switched(|users| {
-                draft.keep("users", 0, users);
-                Fate::translated(if users { "mode = \"rte\"" } else { "mode = \"direct\"" })
-            })
-        },
+        |draft, given| draft.keep_switch("users", given, ["mode = \"rte\"", "mode = \"direct\""]),
     ),
     Row::plan(
         "async_scale",
         "`terminals`, for true: the virtual users times async_client",
-        |draft, given| {
-            given.switched(|on| {
-                draft.keep("async", 0, on);
-                Fate::translated(if on { "terminals" } else { "no users beyond the virtual ones" })
-            })
-        },
+        |draft, given| draft.keep_switch("async", given, ["terminals", "no users beyond the virtual ones"]),
     ),
     Row::plan("async_client", "`terminals`, if async_scale is true", |draft, given| {
         draft.keep_count("clients", given, (1, MOST_TERMINALS), "terminals, if async_scale is true")
@@ -275,13 +266,12 @@ fn normal(name: &str) -> String {
 }
 
 fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
-    let found = match form(&source.text) {
-        Some(Form::Xml) => return xml_settings(source),
-        Some(Form::Printed) => printed(&source.text),
-        Some(Form::Python) => settings(tcl::calls(&source.text))?,
-        Some(Form::Tcl) | None => settings(tcl::commands(&source.text))?,
-    };
-    Ok(found)
+    match form(&source.text) {
+        Some(Form::Xml) => xml_settings(source),
+        Some(Form::Printed) => Ok(printed(&source.text)),
+        Some(Form::Python) => settings(tcl::calls(&source.text)),
+        Some(Form::Tcl) | None => settings(tcl::commands(&source.text)),
+    }
 }
 
 /// Returns the settings of commands.
@@ -363,17 +353,16 @@ fn xml_settings(source: &Source) -> Result<Vec<Given>, SourceError> {
     for part in elements(root) {
         match part.tag_name().name() {
             "tpch" => found.push(Given::new("tpch", "", line(part))),
-            "connection" => {
-                found.extend(elements(part).map(|of| Given::new(of.tag_name().name(), text_of(of), line(of))))
-            }
-            _ => {
-                for of in elements(part).flat_map(elements) {
-                    found.push(Given::new(of.tag_name().name(), text_of(of), line(of)));
-                }
-            }
+            "connection" => found.extend(elements(part).map(setting)),
+            _ => found.extend(elements(part).flat_map(elements).map(setting)),
         }
     }
     Ok(found)
+}
+
+/// Returns an element as a setting.
+fn setting(element: Node<'_, '_>) -> Given {
+    Given::new(element.tag_name().name(), text_of(element), line(element))
 }
 
 fn finish(draft: &mut Draft) {

@@ -20,6 +20,21 @@ impl Call {
     pub(super) fn has(&self, word: &str) -> bool {
         self.arguments.iter().any(|argument| argument.text == word)
     }
+
+    /// True if one of these is one of the words.
+    pub(super) fn has_any(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.has(word))
+    }
+
+    /// Returns the first of these commands that is one of the words; `run` without one.
+    pub(super) fn command(&self, commands: &[&'static str]) -> &'static str {
+        commands.iter().copied().find(|command| self.has(command)).unwrap_or("run")
+    }
+
+    /// Returns the line of the first word.
+    pub(super) fn line(&self) -> usize {
+        self.arguments.first().map_or(1, |word| word.line)
+    }
 }
 
 /// Returns the calls of a program. `is_program` returns true for a word that names it.
@@ -50,8 +65,8 @@ pub(super) fn given(name: &str, value: &str, word: &Word) -> Given {
     }
 }
 
-/// Reads flags of the form `--NAME VALUE` or `--NAME=VALUE`. `takes_value` says of a name whether a value follows, and
-/// `letter` what the name of a short form is. Other words go to `rest`.
+/// Reads flags of the form `--NAME VALUE` or `--NAME=VALUE`. `takes_value` returns true for a name that a value
+/// follows, and `letter` the name of a short form. Other words go to `rest`.
 pub(super) fn flags(
     call: &Call,
     takes_value: fn(&str) -> bool,

@@ -7,7 +7,7 @@ use crate::given::Given;
 use crate::place::{self, Host};
 use crate::product::{Product, Protocol, other};
 use crate::source::{Source, SourceError};
-use crate::syntax::ini;
+use crate::syntax::ini::{self, Section};
 use crate::syntax::shell::{Word, program};
 use crate::table::{Row, Tool};
 
@@ -20,7 +20,7 @@ pub(crate) static TOOL: Tool = Tool {
     ],
     rows: ROWS,
     several: true,
-    recognizes: |source| is_config(source) || !lines::calls(source, is_program).is_empty(),
+    recognizes: |source| sections(source).is_some() || !lines::calls(source, is_program).is_empty(),
     read,
     normal: str::to_owned,
     defaults: |given| {
@@ -67,7 +67,7 @@ static ROWS: &[Row] = &[
     Row::plan("user", "the URL's user", Draft::user),
     Row::secret("password, passwd, uri, PGPASSWORD=, MYSQL_PWD="),
     Row::plan("database", "the URL's database, or the file of SQLite", |draft, given| {
-        match draft.place.product.map(|product| product.protocol) {
+        match draft.place.protocol() {
             Some(Protocol::File) => match place::path(given.text()) {
                 Some(path) => {
                     draft.place.file = Some(path);
@@ -139,25 +139,26 @@ fn is_program(word: &Word) -> bool {
     name == "tpcc.py" || name.ends_with("coordinator.py") || name == "pytpcc.tpcc"
 }
 
-/// True for a file of sections of which one is a driver, with settings alone below it.
-fn is_config(source: &Source) -> bool {
+/// Returns the sections of a file; none if it does not begin with one, or has none of a driver with its settings.
+fn sections(source: &Source) -> Option<Vec<Section>> {
+    let mut lines = source.text.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    first.filter(|line| line.starts_with('['))?;
+    let known = |given: &Given| {
+        ROWS.iter().flat_map(Row::each).any(|name| name == given.name && !name.starts_with("--"))
+    };
+    let is_driver = |section: &Section| {
+        DRIVERS.contains(&section.name.as_str())
+            && (section.settings.is_empty() || section.settings.iter().any(known))
+    };
     let sections = ini::parse(&source.text);
-    let first =
-        source.text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-    first.is_some_and(|line| line.starts_with('['))
-        && sections.iter().any(|section| {
-            let known = |given: &Given| {
-                ROWS.iter().flat_map(Row::each).any(|name| name == given.name && !name.starts_with("--"))
-            };
-            DRIVERS.contains(&section.name.as_str())
-                && (section.settings.is_empty() || section.settings.iter().any(known))
-        })
+    let is_config = sections.iter().any(is_driver);
+    is_config.then_some(sections)
 }
 
 fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     let mut found = Vec::new();
-    if is_config(source) {
-        let sections = ini::parse(&source.text);
+    if let Some(sections) = sections(source) {
         for section in sections {
             if DRIVERS.contains(&section.name.as_str()) {
                 found.push(Given::new("[DRIVER]", section.name, section.line));
@@ -191,9 +192,7 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
 }
 
 fn finish(draft: &mut Draft) {
-    if draft.place.product.is_some_and(|product| product.protocol == Protocol::Redis)
-        && draft.place.database.is_none()
-    {
+    if draft.place.protocol() == Some(Protocol::Redis) && draft.place.database.is_none() {
         draft.place.database = Some("0".to_owned());
     }
     if draft.keys.contains_key("terminals") {

@@ -33,8 +33,7 @@ fn is_program(word: &Word) -> bool {
 
 /// True if a text calls sysbench, maybe with another script.
 fn calls_sysbench(source: &Source) -> bool {
-    let is_call = |call: &Call| COMMANDS.iter().any(|command| call.has(command));
-    lines::calls(source, |word| program(word) == "sysbench").iter().any(is_call)
+    lines::calls(source, |word| program(word) == "sysbench").iter().any(|call| call.has_any(&COMMANDS))
 }
 
 /// Commands of the script.
@@ -174,9 +173,9 @@ static ROWS: &[Row] = &[
 
 /// Reads a setting that is for the databases of one driver.
 fn of(draft: &mut Draft, scheme: &str, given: &Given, read: fn(&mut Draft, &Given) -> Fate) -> Fate {
-    match draft.place.product {
-        Some(product) if product.scheme == scheme => read(draft, given),
-        _ => Fate::dropped("--db-driver names another database"),
+    match draft.place.scheme() == Some(scheme) {
+        true => read(draft, given),
+        false => Fate::dropped("--db-driver names another database"),
     }
 }
 
@@ -196,7 +195,7 @@ fn normal(name: &str) -> String {
 fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     let mut found = Vec::new();
     for call in lines::calls(source, is_program) {
-        let command = COMMANDS.iter().copied().find(|command| call.has(command)).unwrap_or("run");
+        let command = call.command(&COMMANDS);
         found.extend(of_call(&call).into_iter().map(|given| {
             let option = given.name.replace('_', "-");
             match OF_COMMAND.contains(&option.as_str()) {
@@ -204,8 +203,7 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
                 false => given,
             }
         }));
-        let line = call.arguments.first().map_or(1, |word| word.line);
-        found.push(Given::new(format!("tpcc.lua {command}"), "", line));
+        found.push(Given::new(format!("tpcc.lua {command}"), "", call.line()));
     }
     match found.is_empty() {
         true => Err(SourceError::OtherWorkload("another script of sysbench than tpcc.lua")),

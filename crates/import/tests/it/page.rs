@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 const PAGE: &str = "docs/src/import.md";
-/// What follows is made from the tables.
+/// Heading of the part that is made from the tables.
 const BEGIN: &str = "\n## Settings\n";
 
 fn table(page: &mut String, rows: &[Row]) {

@@ -43,8 +43,9 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
     }
     let mut plans = Vec::new();
     for import in &imports {
-        let plan = Imported::new(import, output);
-        let text = format!("{}{}", import.toml(), plan.commands_as_comment());
+        let toml = import.toml();
+        let plan = Imported::new(import, &toml, output);
+        let text = format!("{toml}{}", plan.commands_as_comment());
         match output {
             Some(path) => {
                 write_new(path, &text)?;
@@ -60,15 +61,11 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
         }
         plans.push(plan);
     }
-    match json {
-        None => Ok(()),
-        Some(place) => {
-            let document = Document { lydite: env!("CARGO_PKG_VERSION"), plans };
-            let text = serde_json::to_string_pretty(&document)
-                .map_err(|error| Failure::usage(format!("the document can't be written as JSON: {error}")))?;
-            write(&place, format!("{text}\n").as_bytes(), None)
-        }
-    }
+    let Some(place) = json else { return Ok(()) };
+    let document = Document { lydite: env!("CARGO_PKG_VERSION"), plans };
+    let text = serde_json::to_string_pretty(&document)
+        .map_err(|error| Failure::usage(format!("the document can't be written as JSON: {error}")))?;
+    write(&place, format!("{text}\n").as_bytes(), None)
 }
 
 /// Rejects places of documents before anything is read.
@@ -165,7 +162,8 @@ struct Settled<'a> {
 }
 
 impl<'a> Imported<'a> {
-    fn new(import: &'a Import, output: Option<&Path>) -> Self {
+    fn new(import: &'a Import, toml: &str, output: Option<&Path>) -> Self {
+        let plan = import.plan();
         let settled = |setting: &'a Setting| Settled {
             file: setting.file.as_deref(),
             line: setting.line,
@@ -177,12 +175,12 @@ impl<'a> Imported<'a> {
             tool: import.tool.name,
             files: &import.files,
             target: import.target.as_deref(),
-            password_left_out: import.has_password,
-            plan: import.plan(),
-            commands: commands(import, output),
+            password_left_out: import.has_password(),
+            commands: commands(import, &plan, output),
+            plan,
             settings: import.settings.iter().map(settled).collect(),
             notes: &import.notes,
-            problems: problems(import),
+            problems: problems(toml),
         }
     }
 
@@ -215,11 +213,10 @@ impl<'a> Imported<'a> {
 }
 
 /// Returns the commands to go on with. Without `output` the first one writes the plan.
-fn commands(import: &Import, output: Option<&Path>) -> Vec<String> {
+fn commands(import: &Import, plan: &Map<String, Value>, output: Option<&Path>) -> Vec<String> {
     let file = output.unwrap_or(Path::new("plan.toml")).display().to_string();
     let target =
         import.target.as_deref().map_or_else(|| "URL".to_owned(), |target| typed(target).into_owned());
-    let plan = import.plan();
     let mut load = format!("lydite load {target}");
     for (key, flag) in LOAD_FLAGS {
         if let Some(value) = plan.get(key) {
@@ -232,7 +229,7 @@ fn commands(import: &Import, output: Option<&Path>) -> Vec<String> {
         let files: Vec<_> = import.files.iter().map(|file| typed(file)).collect();
         commands.push(format!("lydite import {} -o {file}", files.join(" ")));
     }
-    if import.has_password {
+    if import.has_password() {
         commands.push("read -rs LYDITE_PASSWORD && export LYDITE_PASSWORD".to_owned());
     }
     if plan.contains_key("warehouses") {
@@ -244,9 +241,9 @@ fn commands(import: &Import, output: Option<&Path>) -> Vec<String> {
 }
 
 /// Returns the reasons why `lydite run` refuses the plan.
-fn problems(import: &Import) -> Vec<String> {
+fn problems(toml: &str) -> Vec<String> {
     let mut entries = Entries::default();
-    entries.toml("the plan", &import.toml(), keys());
+    entries.toml("the plan", toml, keys());
     match Plan::read(entries) {
         Ok(_) => Vec::new(),
         Err(PlanError::Usage(problems)) => problems,
