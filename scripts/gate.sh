@@ -61,8 +61,10 @@ fi
 mkdir -p "$out"
 [ -z "$(ls -A "$out")" ] || fail "$out is not empty: name a new directory by --out"
 
-# Writes the comment, or replaces the one of an earlier run. A token that may not write is no fault of the pull request.
+# Writes a summary as the comment, if one is wanted, or replaces that of an earlier run: write_comment FILE. A token that
+# may not write is no fault of the pull request.
 write_comment() {
+    [ -n "$comment" ] || return 0
     local mark="<!-- lydite: $name -->" file=$out/comment.md place=repos/${GITHUB_REPOSITORY:-}/issues there
     # GitHub takes 65536 characters.
     { printf '%s\n' "$mark"; head -c 60000 "$1"; } >"$file"
@@ -80,16 +82,11 @@ write_comment() {
     echo "warning: the comment could not be written; $1 has the summary" >&2
 }
 
-# Shows a summary in the job and in the pull request: publish FILE
-publish() {
-    [ -z "$comment" ] || write_comment "$1"
-}
-
 # Ends the gate without a comparison: stopped CODE WHY
 stopped() {
     printf '### Benchmark: no comparison\n\n%s\n' "$2" >"$out/summary.md"
     [ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "$out/summary.md" >>"$GITHUB_STEP_SUMMARY"
-    publish "$out/summary.md"
+    write_comment "$out/summary.md"
     echo "error: $2" >&2
     exit "$1"
 }
@@ -122,5 +119,5 @@ code=0
     --json "$out/compare.json" --junit "$out/compare.xml" --summary "$out/summary.md" --badge "$out/change.svg" \
     ${GITHUB_ACTIONS:+--github} || code=$?
 [ -s "$out/summary.md" ] || stopped "$code" "The comparison ended with exit code $code; the log of the job says why."
-publish "$out/summary.md"
+write_comment "$out/summary.md"
 exit "$code"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prints a Python that has psycopg 3 and 2, SQLAlchemy, asyncpg, redis-py, msgpack and prometheus-client: PSYCOPG_PYTHON when set, else the
-# system's, else one in a virtual environment under the target directory, which is made from the package index when it
-# is not there.
+# Prints a Python that has psycopg 3 and 2, SQLAlchemy, asyncpg, redis-py, msgpack and prometheus-client: PSYCOPG_PYTHON
+# when set, else the system's, else one in a virtual environment under the target directory, which is made from the
+# package index when it is not there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

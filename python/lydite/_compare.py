@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 
 from ._errors import of_exit
-from ._export import Source, all_of, files
+from ._export import Files, Source, all_of
 from ._program import Flag, arguments, call, errors
 
 
@@ -95,7 +95,7 @@ def compare(
     """
     if "json" in flags:
         raise ValueError("json: the document is returned: write it with json.dump(comparison.raw, …)")
-    with files(all_of(a)) as of_a, files(all_of(b)) as of_b:
+    with Files(all_of(a)) as of_a, Files(all_of(b)) as of_b:
         sides = [f"--a={path}" for path in of_a.paths] + [f"--b={path}" for path in of_b.paths]
         code, text, said = call(["compare", *sides, *arguments(flags), "--json=-"])
     try:

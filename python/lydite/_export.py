@@ -31,8 +31,8 @@ _REALS = frozenset({"nopm", "value"})
 _REAL_ENDS = ("_ms", "_s", "_percent")
 
 
-class _Files:
-    """Files of results: those on the disk as they are, the others in a directory that goes with this value."""
+class Files:
+    """Files of results. Those that are not on the disk are written for the time of a `with` statement."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="lydite-")
@@ -57,7 +57,7 @@ class _Files:
             return self.paths, None
         return [path.relative_to(place) for path in self.paths], place
 
-    def __enter__(self) -> _Files:
+    def __enter__(self) -> Files:
         return self
 
     def __exit__(self, *ended: object) -> None:
@@ -67,11 +67,6 @@ class _Files:
 def all_of(sources: Union[Source, Sequence[Source]]) -> List[Source]:
     """Returns one or several sources as a list."""
     return [sources] if isinstance(sources, (Result, str, os.PathLike)) else list(sources)
-
-
-def files(sources: Sequence[Source]) -> _Files:
-    """Returns files with these results, to be used in a `with` statement."""
-    return _Files(sources)
 
 
 def export(
@@ -91,7 +86,7 @@ def export(
     words = ["export", f"--to={to}", *(f"--what={name}" for name in names)]
     if output_path is not None:
         words.append(f"--output={os.path.join(os.getcwd(), os.fspath(output_path))}")
-    with files(all_of(results)) as at:
+    with Files(all_of(results)) as at:
         paths, place = at.short()
         return output([*words, "--", *(str(path) for path in paths)], cwd=place)
 

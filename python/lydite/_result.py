@@ -169,7 +169,7 @@ class Series:
 class Window:
     """The measured time."""
 
-    #: Its start; None if the document has none.
+    #: Start; None if the document has none.
     start: Optional[datetime] = None
     warmup_s: float = 0.0
     measured_s: float = 0.0
@@ -227,7 +227,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Requirement:
-    """What the run had to reach (`--require`)."""
+    """A requirement of the run (`--require`)."""
 
     text: str = ""
     metric: str = ""
@@ -240,7 +240,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class Outage:
-    """A time in which no session had an answer, in seconds from the start of the window."""
+    """A time without an answer in any session, in seconds from the start of the window."""
 
     from_s: float = 0.0
     to_s: float = 0.0
@@ -290,7 +290,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement on which a server spent much time."""
+    """A statement that took a server much time."""
 
     source: str = ""
     text: str = ""
@@ -348,7 +348,7 @@ class Result:
     warnings: Tuple[str, ...] = ()
     #: The whole document.
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    #: Its file; None for a run whose document was not kept.
+    #: File of the document; None for a run whose document was not kept.
     path: Optional[Path] = None
 
     @classmethod

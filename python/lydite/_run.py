@@ -80,9 +80,12 @@ class Run:
     """
 
     def __init__(self, words: List[str], json: Optional[Path]) -> None:
-        # The program replaces its document as a whole, which needs a directory.
-        self._scratch = tempfile.TemporaryDirectory(prefix="lydite-") if json is None else None
-        self._json = Path(self._scratch.name, "result.json") if self._scratch is not None else Path(json or "")
+        self._scratch: Optional[tempfile.TemporaryDirectory[str]] = None
+        if json is None:
+            # The program replaces its document as a whole, which needs a directory.
+            self._scratch = tempfile.TemporaryDirectory(prefix="lydite-")
+            json = Path(self._scratch.name, "result.json")
+        self._json = json
         # A document of an earlier run must not be taken for that of this one.
         self._before = _stamp(self._json)
         self._errors: List[str] = []

@@ -27,9 +27,7 @@ make_archives() {
     for file in "$(pages)"/man/*.1; do
         install_file 644 "$file" "$place/share/man/man1/$(basename "$file")"
     done
-    install_file 644 "$(pages)/completions/lydite.bash" "$place/share/bash-completion/completions/lydite"
-    install_file 644 "$(pages)/completions/_lydite" "$place/share/zsh/site-functions/_lydite"
-    install_file 644 "$(pages)/completions/lydite.fish" "$place/share/fish/vendor_completions.d/lydite.fish"
+    install_completions "$place/share" site-functions
     for file in README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE "$from/LICENSES.txt" "$from/lydite.cdx.json"; do
         install_file 644 "$file" "$place/share/doc/lydite/$(basename "$file")"
     done

@@ -20,7 +20,7 @@ GLIBC=2.17
 # Most bytes of a stripped program and of an archive.
 PROGRAM_LIMIT=35000000
 ARCHIVE_LIMIT=10000000
-# What each product has to run in its clean root.
+# The run that each product makes in its clean root.
 RUN=(run gemel: -d 5s)
 
 version() {
@@ -81,6 +81,13 @@ install_file() {
     touch -h -d "@$SOURCE_DATE_EPOCH" "$3"
 }
 
+# Copies the completions of all shells: install_completions SHARE ZSH. ZSH is the directory below SHARE/zsh.
+install_completions() {
+    install_file 644 "$(pages)/completions/lydite.bash" "$1/bash-completion/completions/lydite"
+    install_file 644 "$(pages)/completions/_lydite" "$1/zsh/$2/_lydite"
+    install_file 644 "$(pages)/completions/lydite.fish" "$1/fish/vendor_completions.d/lydite.fish"
+}
+
 # Writes a directory as .tar.xz with the same bytes each time: pack DIRECTORY FILE [BCJ]. BCJ is the filter of xz for
 # the instructions of an architecture, which every xz knows.
 pack() {
@@ -96,5 +103,10 @@ at_most() {
     local bytes
     bytes=$(stat -c %s "$1")
     [ "$bytes" -le "$2" ] || fail "$1 has $bytes bytes, and at most $2 are wanted"
-    echo "    $(basename "$1"): $bytes bytes"
+    show_size "$1"
+}
+
+# Prints the name and the bytes of a file.
+show_size() {
+    echo "    $(basename "$1"): $(stat -c %s "$1") bytes"
 }

@@ -13,7 +13,7 @@ tar -xJf "$archive" -C "$unpacked" --strip-components=1
 cp "$unpacked/bin/lydite" "$unpacked/bin/gemel" "$root/usr/bin/"
 cp -r "$unpacked/share/doc/lydite" "$root/usr/share/doc/"
 
-# What the dynamic linker of this system finds for the programs, at the same paths.
+# Libraries that the dynamic linker of this system finds for the programs, at the same paths.
 for program in lydite gemel; do
     ldd "$root/usr/bin/$program" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^[[:space:]]*\(\/[^ ]*ld-[^ ]*\) .*/\1/p'
 done | sort -u | while read -r library; do
@@ -21,8 +21,8 @@ done | sort -u | while read -r library; do
     cp -L "$library" "$root$library"
 done
 # The C library loads these by itself, to find hosts by name.
+directory=$(dirname "$(ldd "$root/usr/bin/lydite" | sed -n 's/.*libc\.so\.6 => \([^ ]*\) .*/\1/p')")
 for library in libnss_dns.so.2 libnss_files.so.2 libresolv.so.2; do
-    directory=$(dirname "$(ldd "$root/usr/bin/lydite" | sed -n 's/.*libc\.so\.6 => \([^ ]*\) .*/\1/p')")
     [ ! -e "$directory/$library" ] || cp -L "$directory/$library" "$root$directory/$library"
 done
 

@@ -51,7 +51,7 @@ make_image() {
         --tag "$image" "$context" >/dev/null
     rm -f "$product"
     images push --quiet "$image" "oci-archive:$product:lydite:$(version)"
-    echo "    $(basename "$product"): $(stat -c %s "$product") bytes"
+    show_size "$product"
 }
 
 try() {

@@ -28,7 +28,7 @@ CARRIED = [
     ("lydite-report", "echarts", "Apache-2.0", "../../web/package-lock.json",
      r'"node_modules/echarts":\s*{\s*"version":\s*"([^"]+)"'),
 ]
-# What the compiler and the linker add.
+# Libraries that the compiler and the linker add.
 ADDED = [
     ("rust-std", "MIT OR Apache-2.0", lambda: said(["rustc", "-V"]).split()[1]),
     ("llvm-libunwind", "Apache-2.0 WITH LLVM-exception", lambda: said([sys.executable, "-m", "ziglang", "version"])),
@@ -94,8 +94,6 @@ def carried(found):
     libraries = []
     for crate, name, licence, pattern, version in CARRIED:
         texts = [path.read_text(errors="replace") for path in sorted(folders[crate].glob(pattern))] if crate in folders else []
-        if not texts and crate in folders and pattern.startswith(".."):
-            texts = [(folders[crate] / pattern).read_text()]
         versions = [match.group(1) for match in (re.search(version, text) for text in texts) if match]
         if not versions:
             sys.exit(f"error: {crate}: no version of {name} in {pattern}: correct CARRIED in scripts/dist/crates.py")

@@ -86,9 +86,7 @@ make_package() {
     for file in "$(pages)"/man/*.1; do
         compress "$file" "$tree/usr/share/man/man1/$(basename "$file").gz"
     done
-    install_file 644 "$(pages)/completions/lydite.bash" "$tree/usr/share/bash-completion/completions/lydite"
-    install_file 644 "$(pages)/completions/_lydite" "$tree/usr/share/zsh/vendor-completions/_lydite"
-    install_file 644 "$(pages)/completions/lydite.fish" "$tree/usr/share/fish/vendor_completions.d/lydite.fish"
+    install_completions "$tree/usr/share" vendor-completions
     compress CHANGELOG.md "$doc/changelog.gz"
     printf 'lydite (%s) unstable; urgency=medium\n\n  * Version %s; changelog.gz lists the changes.\n\n -- %s  %s\n' \
         "$full" "$(version)" "$maintainer" "$(date -R -d "@$SOURCE_DATE_EPOCH")" >"$DIST_WORK/changelog.Debian"
@@ -107,13 +105,13 @@ make_package() {
     done
     # Times up to SOURCE_DATE_EPOCH stay, later ones become it.
     dpkg-deb --root-owner-group -Zxz --build "$tree" "$package" >/dev/null
-    echo "    $(basename "$package"): $(stat -c %s "$package") bytes"
+    show_size "$package"
 }
 
 try() {
-    # Not local: the trap needs it.
     command -v lintian >/dev/null || scripts/install-packages.sh lintian lintian
     lintian --fail-on error,warning "$package"
+    # Not local: the trap needs it.
     root=$(fresh_root "$arch")
     trap 'rm -rf "$root"' EXIT
     if [ "$arch" = "$(uname -m)" ]; then

@@ -33,7 +33,7 @@ build() {
     export CFLAGS
     CARGO_ENCODED_RUSTFLAGS=$(IFS=$separator; echo "${flags[*]}")
     export CARGO_ENCODED_RUSTFLAGS CARGO_INCREMENTAL=0
-    # What zig keeps of earlier builds, and how it is called.
+    # Caches of zig and cargo-zigbuild, and the Python that runs zig.
     export ZIG_GLOBAL_CACHE_DIR=$DIST_WORK/zig ZIG_LOCAL_CACHE_DIR=$DIST_WORK/zig
     export CARGO_ZIGBUILD_PYTHON_PATH=$tools/python CARGO_ZIGBUILD_CACHE_DIR=$DIST_WORK/zigbuild
     # shellcheck disable=SC2086 # flags, split on purpose

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # shellcheck shell=bash
-# Clean roots, in which products are tried: a minimal Debian, made once by debootstrap and copied for each trial. It has
+# Clean roots for the trials of products: a minimal Debian, made once by debootstrap and copied for each trial. It has
 # no network. Commands for another architecture run under qemu-user. Read after common.sh.
 
 # The oldest release that has debootstrap's usual mirror.

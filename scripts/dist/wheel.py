@@ -22,7 +22,7 @@ def arguments():
     parser.add_argument("--dist-info", type=Path, required=True)
     parser.add_argument("--tag", required=True)
     parser.add_argument("--scripts", type=Path, nargs="+", required=True)
-    parser.add_argument("--module", type=Path)
+    parser.add_argument("--module", type=Path, required=True)
     parser.add_argument("--data", type=Path, nargs="*", default=[])
     parser.add_argument("--out", type=Path, required=True)
     return parser.parse_args()
@@ -35,17 +35,16 @@ def contents(args):
     found = []
     for program in args.scripts:
         found.append((f"{base}.data/scripts/{program.name}", program.read_bytes(), 0o755))
-    if args.module:
-        for file in args.module.rglob("*"):
-            if file.is_file() and not LEFT_OUT & set(file.parts) and file.suffix != ".pyc":
-                name = file.relative_to(args.module.parent).as_posix()
-                found.append((name, file.read_bytes(), 0o644))
+    for file in args.module.rglob("*"):
+        if file.is_file() and not LEFT_OUT & set(file.parts) and file.suffix != ".pyc":
+            name = file.relative_to(args.module.parent).as_posix()
+            found.append((name, file.read_bytes(), 0o644))
     for file in args.dist_info.rglob("*"):
         if file.is_file() and file.name not in {"RECORD", "WHEEL"}:
             found.append((f"{info}/{file.relative_to(args.dist_info).as_posix()}", file.read_bytes(), 0o644))
     for file in args.data:
         found.append((f"{info}/{file.name}", file.read_bytes(), 0o644))
-    wheel = f"Wheel-Version: 1.0\nGenerator: lydite\nRoot-Is-Purelib: false\n"
+    wheel = "Wheel-Version: 1.0\nGenerator: lydite\nRoot-Is-Purelib: false\n"
     # A tag with several platforms is one line for each.
     python, abi, platforms = args.tag.split("-", 2)
     wheel += "".join(f"Tag: {python}-{abi}-{platform}\n" for platform in platforms.split("."))

@@ -15,19 +15,18 @@ tag=py3-none-manylinux_${GLIBC//./_}_$arch.$platform
 wheel=$DIST_OUT/lydite-$(version)-$tag.whl
 
 make_wheel() {
-    local info=$DIST_WORK/wheel/$arch tools module=() from
+    local info=$DIST_WORK/wheel/$arch tools from
     tools=$(tools)
     from=$(stage "$arch")
     rm -rf "$info"
     mkdir -p "$info"
     "$tools/maturin" pep517 write-dist-info --metadata-directory "$info" --target "$arch-unknown-linux-gnu" \
         --compatibility manylinux2014 --manifest-path crates/lydite/Cargo.toml >/dev/null
-    [ ! -d python/lydite ] || module=(--module python/lydite)
     rm -f "$DIST_OUT"/lydite-*"_$arch".whl
-    "$tools/python" scripts/dist/wheel.py --dist-info "$info"/*.dist-info --tag "$tag" ${module[@]+"${module[@]}"} \
+    "$tools/python" scripts/dist/wheel.py --dist-info "$info"/*.dist-info --tag "$tag" --module python/lydite \
         --scripts "$from/lydite" "$from/gemel" --data "$from/LICENSES.txt" "$from/lydite.cdx.json" --out "$DIST_OUT" >/dev/null
     [ -e "$wheel" ] || fail "maturin has other names than $wheel: $(ls "$info")"
-    echo "    $(basename "$wheel"): $(stat -c %s "$wheel") bytes"
+    show_size "$wheel"
 }
 
 try() {
@@ -53,8 +52,7 @@ try() {
     within "$root" 65534 /tmp/fresh/bin/lydite "${RUN[@]}"
     echo "    first result after $(seconds_since "$begun") s, 5 s of them measured"
     try_programs "$arch" "$root" /tmp/fresh/bin/lydite /tmp/fresh/bin/gemel
-    [ ! -d python/lydite ] ||
-        within "$root" 65534 /tmp/fresh/bin/python -c 'import lydite; print(lydite.run("null:", duration="2s").nopm)'
+    within "$root" 65534 /tmp/fresh/bin/python -c 'import lydite; print(lydite.run("null:", duration="2s").nopm)'
 }
 
 seconds_since() {

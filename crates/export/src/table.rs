@@ -27,9 +27,9 @@ pub struct TableKind {
     pub name: &'static str,
     /// Description of one line.
     pub about: &'static str,
-    /// Its columns after `run`, `label` and `time`.
+    /// Columns after `run`, `label` and `time`.
     pub(crate) own: &'static [Column],
-    /// Its rows.
+    /// The function that adds the rows.
     pub(crate) fill: Fill,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Debug for TableKind {
 /// A table of several results.
 #[derive(Debug)]
 pub struct Table<'a> {
-    /// Its row in [`TABLES`](crate::TABLES).
+    /// The row in [`TABLES`](crate::TABLES).
     pub kind: &'static TableKind,
     columns: Vec<Column>,
     cells: Vec<Cell<'a>>,

@@ -20,8 +20,6 @@ pub struct Format {
     pub name: &'static str,
     /// Way to write it.
     pub layout: Layout,
-    /// True if people can read it: it may go to a terminal.
-    pub is_text: bool,
 }
 
 /// Files of a format.
@@ -35,10 +33,10 @@ pub enum Layout {
 
 /// All formats.
 pub static FORMATS: [Format; 4] = [
-    Format { name: "csv", layout: Layout::FilePerTable(csv::write), is_text: true },
-    Format { name: "parquet", layout: Layout::FilePerTable(no_parquet), is_text: false },
-    Format { name: "openmetrics", layout: Layout::OneDocument(openmetrics::write), is_text: true },
-    Format { name: "influx", layout: Layout::OneDocument(influx::write), is_text: true },
+    Format { name: "csv", layout: Layout::FilePerTable(csv::write) },
+    Format { name: "parquet", layout: Layout::FilePerTable(no_parquet) },
+    Format { name: "openmetrics", layout: Layout::OneDocument(openmetrics::write) },
+    Format { name: "influx", layout: Layout::OneDocument(influx::write) },
 ];
 
 impl Format {

@@ -12,7 +12,6 @@ use crate::table::{Row, Table};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::ops::Range;
 
 /// Endings of columns, with those of metrics, the divisor of the values, and the unit.
 const UNITS: [(&str, &str, f64, Option<&str>); 5] = [
@@ -23,22 +22,24 @@ const UNITS: [(&str, &str, f64, Option<&str>); 5] = [
     ("_bytes", "_bytes", 1.0, Some("bytes")),
 ];
 
+/// A row with the time that it covers.
+type Timed<'t, 'a> = (Row<'t, 'a>, Span);
+
 /// Rows with the same key, one after the other.
-struct Series {
+struct Series<'t> {
     /// Labels without braces.
     labels: String,
-    /// Places of its rows.
-    rows: Range<usize>,
+    rows: &'t [Timed<'t, 't>],
 }
 
 pub(super) fn write(tables: &[Table<'_>], to: &mut dyn Write) -> Result<(), ExportError> {
     for table in tables {
-        let rows: Vec<(Row<'_, '_>, Span)> = table
+        let rows: Vec<Timed<'_, '_>> = table
             .rows()
             .map(|row| row.span.map(|span| (row, span)).ok_or_else(|| super::no_time(&row, "openmetrics")))
             .collect::<Result<_, _>>()?;
         let all = all_series(table, &rows)?;
-        write_facts(table, &rows, &all, to)?;
+        write_facts(table, &rows, to)?;
         for (place, column) in table.columns().iter().enumerate() {
             if matches!(column.role, Role::Count | Role::Level) {
                 write_family(table, (place, column), &rows, &all, to)?;
@@ -50,34 +51,22 @@ pub(super) fn write(tables: &[Table<'_>], to: &mut dyn Write) -> Result<(), Expo
 }
 
 /// Returns the series of a table. The format wants the samples of each together, in the order of their times.
-fn all_series(table: &Table<'_>, rows: &[(Row<'_, '_>, Span)]) -> Result<Vec<Series>, ExportError> {
-    let key = |row: &Row<'_, '_>| labels(table, row, |role| role == Role::Key);
+fn all_series<'t>(table: &Table<'_>, rows: &'t [Timed<'t, 't>]) -> Result<Vec<Series<'t>>, ExportError> {
     let is_key: Vec<usize> =
         (0..).zip(table.columns()).filter(|(_, column)| column.role == Role::Key).map(|(at, _)| at).collect();
     let same = |one: &Row<'_, '_>, other: &Row<'_, '_>| {
         is_key.iter().all(|at| one.cells.get(*at) == other.cells.get(*at))
     };
     let mut seen = HashSet::new();
-    let mut all: Vec<Series> = Vec::new();
-    let mut before: Option<&(Row<'_, '_>, Span)> = None;
-    for (place, entry) in rows.iter().enumerate() {
-        let goes_on = before.is_some_and(|(row, _)| same(row, &entry.0));
-        match all.last_mut().filter(|_| goes_on) {
-            Some(series) => {
-                if before.is_some_and(|(_, span)| span.to_us >= entry.1.to_us) {
-                    return Err(ExportError::Twice { table: table.kind.name, key: series.labels.clone() });
-                }
-                series.rows.end = place + 1;
-            }
-            None => {
-                let labels = key(&entry.0);
-                if !seen.insert(labels.clone()) {
-                    return Err(ExportError::Twice { table: table.kind.name, key: labels });
-                }
-                all.push(Series { labels, rows: place..place + 1 });
-            }
+    let mut all = Vec::new();
+    for rows in rows.chunk_by(|(one, _), (other, _)| same(one, other)) {
+        let Some((first, _)) = rows.first() else { continue };
+        let labels = labels(table, first, |role| role == Role::Key);
+        let is_ordered = rows.is_sorted_by(|(_, one), (_, other)| one.to_us < other.to_us);
+        if !is_ordered || !seen.insert(labels.clone()) {
+            return Err(ExportError::Twice { table: table.kind.name, key: labels });
         }
-        before = Some(entry);
+        all.push(Series { labels, rows });
     }
     Ok(all)
 }
@@ -101,13 +90,8 @@ fn escaped(text: &str) -> String {
 }
 
 /// Writes the facts of a table, as labels of a sample whose value is 1.
-fn write_facts(
-    table: &Table<'_>,
-    rows: &[(Row<'_, '_>, Span)],
-    all: &[Series],
-    to: &mut dyn Write,
-) -> Result<(), ExportError> {
-    if all.is_empty() || !table.columns().iter().any(|column| column.role == Role::Fact) {
+fn write_facts(table: &Table<'_>, rows: &[Timed<'_, '_>], to: &mut dyn Write) -> Result<(), ExportError> {
+    if rows.is_empty() || !table.columns().iter().any(|column| column.role == Role::Fact) {
         return Ok(());
     }
     let name = format!("lydite_{}", table.kind.name);
@@ -123,8 +107,8 @@ fn write_facts(
 fn write_family(
     table: &Table<'_>,
     (place, column): (usize, &Column),
-    rows: &[(Row<'_, '_>, Span)],
-    all: &[Series],
+    rows: &[Timed<'_, '_>],
+    all: &[Series<'_>],
     to: &mut dyn Write,
 ) -> Result<(), ExportError> {
     let value = |row: &Row<'_, '_>| row.cells.get(place).and_then(Cell::number);
@@ -142,7 +126,7 @@ fn write_family(
     for series in all {
         let labels = &series.labels;
         let mut sum: Option<f64> = None;
-        for (row, span) in rows.get(series.rows.clone()).unwrap_or_default() {
+        for (row, span) in series.rows {
             let Some(value) = value(row).map(|value| value / divisor) else { continue };
             if is_counter && sum.is_none() && span.from_us < span.to_us {
                 writeln!(to, "{name}{total}{{{labels}}} 0 {}", seconds(span.from_us))?;

@@ -21,8 +21,7 @@ pub(super) fn fill<'a>(run: &'a Run<'a>, rows: &mut Rows<'_, 'a>) -> Result<(), 
     let spans = series::spans(run);
     for of in &run.result.observed {
         for (index, (second, span)) in spans.iter().enumerate() {
-            let key = [&of.source, &of.name, &of.unit].map(Into::into);
-            let [source, name, unit] = key;
+            let [source, name, unit] = [&of.source, &of.name, &of.unit].map(Into::into);
             rows.push(*span, [source, name, unit, (*second).into(), at(&of.values, index)])?;
         }
     }

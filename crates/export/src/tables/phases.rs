@@ -1,12 +1,12 @@
 //! The phases of a plan: what each asked for, its totals, its rate and its queue.
 
+use super::sum;
 use crate::cell::Cell;
 use crate::column::{Column, Kind};
 use crate::error::ExportError;
 use crate::run::Run;
 use crate::table::Rows;
 use lydite_report::model::PhaseResult;
-use std::collections::BTreeMap;
 
 pub(super) const COLUMNS: [Column; 15] = [
     Column::number("phase", "number of the phase, from 1"),
@@ -54,9 +54,4 @@ fn row(number: u32, phase: &PhaseResult, asked: String) -> [Cell<'_>; COLUMNS.le
         queue.map(|queue| queue.backlog).into(),
         queue.map(|queue| queue.grew_by).into(),
     ]
-}
-
-/// Returns the sum of counts by their names; null if the result has no such count.
-fn sum<'a>(counts: &BTreeMap<String, u64>) -> Cell<'a> {
-    (!counts.is_empty()).then(|| counts.values().copied().fold(0, u64::saturating_add)).into()
 }

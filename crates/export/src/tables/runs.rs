@@ -1,5 +1,6 @@
 //! One row for each result: its plan, its target, its machine and its totals.
 
+use super::sum;
 use crate::cell::Cell;
 use crate::column::{Column, Kind};
 use crate::error::ExportError;
@@ -64,12 +65,9 @@ pub(super) fn fill<'a>(run: &'a Run<'a>, rows: &mut Rows<'_, 'a>) -> Result<(), 
 fn row(result: &RunResult, plan: String) -> [Cell<'_>; COLUMNS.len()] {
     let [status, lydite, workload, mode, tx, isolation, target, version, url, hostname, os, kernel, cpu, mix] =
         words(result);
-    let sum = |of: fn(&TransactionResult) -> u64| total(result, of);
+    let total = |of: fn(&TransactionResult) -> u64| total(result, of);
     let aborts = |reason: &str| Cell::from(result.aborts.get(reason).copied());
-    let all_aborts =
-        (!result.aborts.is_empty()).then(|| result.aborts.values().copied().fold(0, u64::saturating_add));
     let is_rte = result.plan.mode.as_deref() == Some("rte");
-    let counted = |list: usize| Cell::from(list);
     [
         status,
         lydite,
@@ -99,11 +97,11 @@ fn row(result: &RunResult, plan: String) -> [Cell<'_>; COLUMNS.len()] {
         result.is_tpcc().then_some(result.nopm).into(),
         result.tps.into(),
         is_rte.then_some(result.efficiency_percent).into(),
-        sum(|of| of.committed.saturating_add(of.rolled_back)),
-        sum(|of| of.retries),
-        sum(|of| of.failed),
-        sum(|of| of.unknown),
-        all_aborts.into(),
+        total(|of| of.committed.saturating_add(of.rolled_back)),
+        total(|of| of.retries),
+        total(|of| of.failed),
+        total(|of| of.unknown),
+        sum(&result.aborts),
         aborts("serialization"),
         aborts("deadlock"),
         aborts("lock_timeout"),
@@ -112,10 +110,10 @@ fn row(result: &RunResult, plan: String) -> [Cell<'_>; COLUMNS.len()] {
         aborts("other"),
         result.client.cpu_s.into(),
         known(result.client.peak_rss_bytes),
-        counted(result.checks.len()),
-        counted(result.checks.iter().filter(|check| !check.ok).count()),
-        counted(result.outages.len()),
-        counted(result.warnings.len()),
+        result.checks.len().into(),
+        result.checks.iter().filter(|check| !check.ok).count().into(),
+        result.outages.len().into(),
+        result.warnings.len().into(),
     ]
 }
 

@@ -48,10 +48,11 @@ pub(super) const COLUMNS: [Column; 24] = [
 pub(super) fn fill<'a>(run: &'a Run<'a>, rows: &mut Rows<'_, 'a>) -> Result<(), ExportError> {
     let result = run.result;
     for (window, series) in [("warmup", &result.warmup_series), ("measured", &result.series)] {
+        let is_warmup = window == "warmup";
         let totals = totals(series);
         for (index, second) in series.second.iter().enumerate() {
-            let (from_s, to_s) = bounds(result, window == "warmup", *second);
-            let phase = if window == "warmup" { None } else { phase_of(result, from_s, to_s) };
+            let (from_s, to_s) = bounds(result, is_warmup, *second);
+            let phase = if is_warmup { None } else { phase_of(result, from_s, to_s) };
             rows.push(
                 run.span(from_s, to_s),
                 row(window, series, index, (from_s, to_s), phase, totals.get(index)),
@@ -90,7 +91,7 @@ fn totals(series: &Series) -> Vec<u64> {
     if series.types().iter().all(|(_, of)| of.is_empty()) { Vec::new() } else { series.total() }
 }
 
-/// Returns the phase in which the middle of a second lies, with its number.
+/// Returns the phase that holds the middle of a second, with its number.
 fn phase_of(result: &RunResult, from_s: f64, to_s: f64) -> Option<(usize, &PhaseResult)> {
     let middle = f64::midpoint(from_s, to_s);
     let mut phases = (1..).zip(&result.phases);

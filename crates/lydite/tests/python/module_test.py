@@ -188,7 +188,7 @@ class Results(unittest.TestCase):
                     method()
 
     def test_frames_have_the_columns_of_exports(self):
-        """Of those libraries that are installed."""
+        """Reads the frames of the libraries that are installed."""
         header = lydite.export(self.result, "csv", what="series").splitlines()[0].split(",")
         for library, method in (("pandas", self.result.to_pandas), ("polars", self.result.to_polars)):
             try:

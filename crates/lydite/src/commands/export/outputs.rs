@@ -1,7 +1,6 @@
 //! The places of an export: a directory of files, one file, or the standard output. Existing files are never replaced.
 
 use lydite_console::exit::Failure;
-use lydite_console::output;
 use lydite_console::write::write;
 use lydite_export::{ExportError, Format, Layout, Table, TableKind};
 use lydite_plan::destination::{Destination, PathKind, kind};
@@ -57,18 +56,12 @@ impl Outputs {
         matches!(&self.place, Place::Stream(place) if place.is_stdout())
     }
 
-    /// Rejects files that exist, and binary data on a terminal.
+    /// Rejects files that exist, and streams that can't be written.
     fn require_new(&self, kinds: &[&'static TableKind]) -> Result<(), Failure> {
         let files = match &self.place {
             Place::Directory(path) => kinds.iter().map(|kind| self.file(path, kind)).collect(),
             Place::File(path) => vec![path.clone()],
             Place::Stream(place) => {
-                if place.is_stdout() && !self.format.is_text && output::is_terminal() {
-                    let name = self.format.name;
-                    return Err(Failure::usage(format!(
-                        "--to {name} is no text for a terminal: name a file with -o"
-                    )));
-                }
                 return place
                     .check()
                     .map_err(|problem| Failure::usage(format!("-o: {} {problem}", place.shown())));
@@ -95,8 +88,7 @@ impl Outputs {
                 let mut made = Vec::new();
                 let written = tables.iter().try_fold(String::new(), |lines, table| {
                     let file = self.file(directory, table.kind);
-                    self.new_file(&file, std::slice::from_ref(table))?;
-                    let line = line(&file, std::slice::from_ref(table));
+                    let line = self.new_file(&file, std::slice::from_ref(table))?;
                     made.push(file);
                     Ok(lines + &line)
                 });
@@ -106,10 +98,7 @@ impl Outputs {
                 }
                 written
             }
-            Place::File(file) => {
-                self.new_file(file, tables)?;
-                Ok(line(file, tables))
-            }
+            Place::File(file) => self.new_file(file, tables),
             Place::Stream(place) => {
                 let mut document = Vec::new();
                 self.render(tables, &mut document).map_err(|error| usage(&error))?;
@@ -119,15 +108,15 @@ impl Outputs {
         }
     }
 
-    /// Writes a file that must not exist; after a failure it does not.
-    fn new_file(&self, path: &Path, tables: &[Table<'_>]) -> Result<(), Failure> {
+    /// Writes a file that must not exist, and returns the line about it. After a failure the file does not exist.
+    fn new_file(&self, path: &Path, tables: &[Table<'_>]) -> Result<String, Failure> {
         let file = File::create_new(path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Failure::usage(format!("-o: {}", exists(path))),
             _ => cannot(path, &error),
         })?;
         let mut file = BufWriter::new(file);
         let written = self.render(tables, &mut file).and_then(|()| Ok(file.flush()?));
-        written.map_err(|error| {
+        written.map(|()| line(path, tables)).map_err(|error| {
             // Best effort: the first error is the one to report.
             let _ = fs::remove_file(path);
             match error {
@@ -160,20 +149,26 @@ fn place(format: &Format, path: &Path, several: bool) -> Result<Place, Failure> 
         Destination::Descriptor(_) => true,
         Destination::Path(path) => !path.is_dir() && !matches!(kind(path), Ok(PathKind::File)),
     };
-    match (is_stream, several, means_directory) {
-        (true, true, _) => Err(Failure::usage(format!(
+    if is_stream && several {
+        return Err(Failure::usage(format!(
             "-o: {} takes one table, and --to {} writes a file for each: name a directory, or one table with --what",
             stream.shown(),
             format.name
-        ))),
-        (true, false, _) => Ok(Place::Stream(stream)),
-        (false, true, _) | (false, false, true) if path.is_file() => Err(Failure::usage(format!(
+        )));
+    }
+    if is_stream {
+        return Ok(Place::Stream(stream));
+    }
+    if !several && !means_directory {
+        return Ok(Place::File(path.to_owned()));
+    }
+    if path.is_file() {
+        return Err(Failure::usage(format!(
             "-o: {} is a file: name a directory, or one table with --what",
             path.display()
-        ))),
-        (false, true, _) | (false, false, true) => Ok(Place::Directory(path.to_owned())),
-        (false, false, false) => Ok(Place::File(path.to_owned())),
+        )));
     }
+    Ok(Place::Directory(path.to_owned()))
 }
 
 fn exists(path: &Path) -> String {
