@@ -1,4 +1,4 @@
-//! What Lydite has made in a database, and its removal.
+//! The list of what Lydite has made in a database, and its removal.
 
 use crate::error::TargetError;
 use lydite_tpcc::named_enum;
@@ -34,9 +34,9 @@ named_enum! {
 /// A thing that Lydite has made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thing {
-    /// Its kind.
+    /// Kind.
     pub kind: ThingKind,
-    /// Its name; of a function with the types of its arguments.
+    /// Name; of a function with the types of its arguments.
     pub name: String,
     /// Server that has it, if that is another one than the URL's.
     pub server: Option<String>,
@@ -49,7 +49,7 @@ pub struct Thing {
 }
 
 impl Thing {
-    /// Makes a thing of which nothing else is known.
+    /// Makes a thing whose table, rows and bytes are unknown.
     pub fn new(kind: ThingKind, name: impl Into<String>) -> Self {
         Self { kind, name: name.into(), server: None, of: None, rows: None, bytes: None }
     }
@@ -60,8 +60,7 @@ impl Thing {
     }
 
     /// True if both are the same thing, whatever its size.
-    #[must_use]
-    pub fn is(&self, other: &Self) -> bool {
+    fn is(&self, other: &Self) -> bool {
         (self.kind, &self.name, &self.server, &self.of) == (other.kind, &other.name, &other.server, &other.of)
     }
 }
@@ -83,7 +82,7 @@ pub struct Others {
 }
 
 impl Others {
-    /// Makes one.
+    /// Makes a thing of others.
     pub fn new(what: impl Into<String>, reason: impl Into<String>) -> Self {
         Self { what: what.into(), reason: reason.into() }
     }
@@ -103,11 +102,22 @@ pub struct Inventory {
 }
 
 impl Inventory {
-    /// Returns the things that the other inventory has and this one lacks.
-    fn lacks<'a>(&self, other: &'a Self) -> impl Iterator<Item = &'a Thing> {
-        let lacking: Vec<&Thing> =
-            other.ours.iter().filter(|thing| !self.ours.iter().any(|known| known.is(thing))).collect();
-        lacking.into_iter()
+    /// Adds the things of another server, with its place. Its notes are left out.
+    pub fn add_server(&mut self, place: &str, there: Self) {
+        let on = |mut others: Others| {
+            others.what += &format!(" on {place}");
+            others
+        };
+        let ours = there.ours.into_iter().map(|thing| Thing { server: Some(place.to_owned()), ..thing });
+        self.ours.extend(ours);
+        self.stays.extend(there.stays.into_iter().map(on));
+        self.in_the_way.extend(there.in_the_way.into_iter().map(on));
+    }
+
+    /// Returns the things of Lydite's on a server; `None` is the URL's.
+    #[must_use]
+    pub fn ours_on(&self, server: Option<&str>) -> Vec<&Thing> {
+        self.ours.iter().filter(|thing| thing.server.as_deref() == server).collect()
     }
 
     /// Rejects the removal of what is there now, if it is more than what the user has seen, or if something is in the way.
@@ -125,7 +135,8 @@ impl Inventory {
                 first.what, first.reason
             )));
         }
-        if let Some(new) = seen.lacks(self).next() {
+        let is_new = |thing: &&Thing| !seen.ours.iter().any(|known| known.is(thing));
+        if let Some(new) = self.ours.iter().find(is_new) {
             return Err(TargetError::usage(format!(
                 "{place}: {new} was made since the list was shown: nothing was dropped; look at the list again"
             )));

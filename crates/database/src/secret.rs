@@ -56,15 +56,9 @@ pub fn shown_fault(text: &str) -> String {
 pub fn mask(message: &str, source: &str) -> String {
     let mut masked = message.to_owned();
     for secret in suspects(source) {
-        masked = without(&masked, &secret);
+        masked = without_secret(&masked, &secret);
     }
     masked
-}
-
-/// Returns a message without a text that is a secret.
-#[must_use]
-pub fn without_secret(message: &str, secret: &str) -> String {
-    without(message, secret)
 }
 
 /// True if a text looks like a connection string of libpq, `host=h user=u`.
@@ -186,7 +180,8 @@ fn is_secret(name: &str) -> bool {
 }
 
 /// Returns a message with [`HIDDEN`] in place of a secret. A short one counts only where it stands alone.
-fn without(message: &str, secret: &str) -> String {
+#[must_use]
+pub fn without_secret(message: &str, secret: &str) -> String {
     let mut out = String::with_capacity(message.len());
     let mut rest = message;
     while let Some(at) = rest.find(secret) {

@@ -47,9 +47,7 @@ impl FileTemplates {
     pub(crate) fn list(&self) -> Result<Vec<Template>, TargetError> {
         let failed = |error: io::Error| self.failed("look for templates of", &error);
         let Some(own) = self.0.file_name() else { return Ok(Vec::new()) };
-        let parent =
-            self.0.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let entries = match fs::read_dir(parent) {
+        let entries = match fs::read_dir(parent_of(&self.0)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(failed)?,
         };
@@ -83,11 +81,15 @@ fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match (parent.canonicalize(), path.file_name()) {
+    match (parent_of(path).canonicalize(), path.file_name()) {
         (Ok(parent), Some(name)) => parent.join(name),
         _ => path.to_path_buf(),
     }
+}
+
+/// Returns the directory of a path: the working directory for a name alone.
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Returns the path of the template of a database in a directory or a file.
@@ -158,10 +160,7 @@ fn replace(from: &Path, to: &Path) -> io::Result<()> {
     let gone = set_aside(to)?;
     fs::rename(&partial, to)?;
     remove(&gone)?;
-    match to.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => fs::File::open(parent)?.sync_all(),
-        None => fs::File::open(".")?.sync_all(),
-    }
+    fs::File::open(parent_of(to))?.sync_all()
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {

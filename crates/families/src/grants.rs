@@ -4,15 +4,13 @@ use lydite_database::TargetError;
 use lydite_tpcc::named_enum;
 use lydite_tpcc::schema::Table;
 
-named_enum! {
-    /// Work that an account does.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Work {
-        /// Loads the database, runs on it, checks it and drops it.
-        Load = "load",
-        /// Runs on a database that another account has loaded, and checks it.
-        Run = "run",
-    }
+/// Work that an account does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Loads the database, runs on it, checks it and drops it.
+    Load,
+    /// Runs on a database that another account has loaded, and checks it.
+    Run,
 }
 
 named_enum! {
@@ -34,12 +32,12 @@ named_enum! {
     }
 }
 
-/// What an account must be able to do.
+/// Account and its work.
 #[derive(Clone, Debug)]
 pub struct GrantRequest<'a> {
     /// Name of the role, as the user writes it.
     pub role: &'a str,
-    /// Its work.
+    /// Work of the role.
     pub work: Work,
 }
 
@@ -47,10 +45,35 @@ pub struct GrantRequest<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) with: Extra,
-    /// What the rights are for, in a sentence.
+    /// Work that needs the rights, in a sentence.
     pub(crate) about: &'static str,
     /// Statements; none if the work needs no right of the database.
     pub(crate) statements: Vec<String>,
+}
+
+impl Block {
+    /// Returns the rights of audits: all rights on the rows, and those on the table of an isolation check. `named`
+    /// returns the name of a table in the SQL.
+    pub(crate) fn audit(account: &str, named: impl Fn(Table) -> String, own_table: String) -> Self {
+        let rows = |table| format!("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {account}", named(table));
+        Self {
+            with: Extra::Audit,
+            about: "audits change prices, and verify --isolation makes a table of its own",
+            statements: Table::ALL.into_iter().map(rows).chain([own_table]).collect(),
+        }
+    }
+
+    /// Returns the rights of the transactions of the Dike paper.
+    pub(crate) fn dike(statements: Vec<String>) -> Self {
+        let about = "update_item, update_stock and what else mix may name of the Dike paper";
+        Self { with: Extra::Dike, about, statements }
+    }
+
+    /// Returns the rights of faults: none.
+    pub(crate) fn faults() -> Self {
+        let about = "faults act on processes and networks of hosts and need no right of the database";
+        Self { with: Extra::Faults, about, statements: Vec::new() }
+    }
 }
 
 /// The SQL for an account.

@@ -39,7 +39,9 @@ pub(crate) trait KeepsTemplates: Debug + Send + Sync {
     fn list(&self) -> Result<Vec<Template>, TargetError>;
 
     /// Deletes a template that [`KeepsTemplates::list`] has listed.
-    fn delete_listed(&self, name: &str) -> Result<(), TargetError>;
+    fn delete_listed(&self, name: &str) -> Result<(), TargetError> {
+        self.delete(name)
+    }
 }
 
 /// A template that an experiment has made, or what a stopped copy left of one.
@@ -49,7 +51,7 @@ pub struct Template {
     pub name: String,
     /// Database, directory or file that it is.
     pub shown: String,
-    /// Its bytes, as far as they are known.
+    /// Bytes, as far as they are known.
     pub bytes: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! Which entries of a store Lydite has written, and their removal. An entry is Lydite's if a note says that Lydite loaded
-//! the store, and if its key and its value are those of a row: others may use the same names.
+//! The entries of a store that Lydite has written, and their removal. An entry is Lydite's if a note says that Lydite
+//! loaded the store, and if its key and its value are those of a row: others may use the same names.
 
 use crate::error::TargetError;
 use crate::kv::any::{AnyStore, AnyTx};
@@ -24,7 +24,7 @@ const HISTORY_NUMBER: usize = 11;
 pub struct Counted {
     /// Entries of Lydite's.
     pub ours: u64,
-    /// Their bytes: keys and values.
+    /// Bytes of these: keys and values.
     pub bytes: u64,
     /// Entries of others.
     pub others: u64,
@@ -35,7 +35,12 @@ pub struct Counted {
 impl Counted {
     /// Counts an entry. `marked` is true if a note says that Lydite loaded the store.
     pub fn count(&mut self, table: KvTable, key: &[u8], value: &[u8], marked: bool) {
-        if is_ours(table, key, value, marked) {
+        self.add(is_ours(table, key, value, marked), key, value, words);
+    }
+
+    /// Counts an entry that is known as Lydite's or as somebody else's.
+    pub fn add(&mut self, ours: bool, key: &[u8], value: &[u8], words: impl FnOnce(&[u8]) -> String) {
+        if ours {
             self.ours += 1;
             self.bytes += (key.len() + value.len()) as u64;
         } else {
@@ -127,7 +132,7 @@ fn is_customer(mut key: &[u8]) -> Option<()> {
     key.is_empty().then_some(())
 }
 
-/// What a look at a store has found.
+/// The entries of a store, counted.
 struct Look {
     /// True if a note says that Lydite loaded the store.
     marked: bool,
@@ -185,13 +190,16 @@ fn delete(store: &dyn AnyStore, table: KvTable, marked: bool) -> Result<(), Stor
 
 impl<S: Store> Leaving for KvTarget<S> {
     fn inventory(&self) -> Result<Inventory, TargetError> {
-        Ok(self.look()?.map(|look| look.inventory()).unwrap_or_default())
+        match self.store_if_there()? {
+            Some(store) => Ok(self.look(&store)?.inventory()),
+            None => Ok(Inventory::default()),
+        }
     }
 
     fn remove(&self, seen: &Inventory) -> Result<(), TargetError> {
         let Some(store) = self.store_if_there()? else { return Ok(()) };
         let _alone = self.begin_load()?;
-        let Some(look) = self.look()? else { return Ok(()) };
+        let look = self.look(&store)?;
         look.inventory().check_removal(seen, &S::place(self.config()))?;
         let failed = self.failed("remove the rows");
         if look.marked {
@@ -212,10 +220,9 @@ impl<S: Store> Leaving for KvTarget<S> {
 }
 
 impl<S: Store> KvTarget<S> {
-    fn look(&self) -> Result<Option<Look>, TargetError> {
-        let Some(store) = self.store_if_there()? else { return Ok(None) };
+    fn look(&self, store: &S) -> Result<Look, TargetError> {
         let failed = self.failed("look for rows");
         let mut tx = store.begin_any(Access::Read).map_err(&failed)?;
-        Look::at(&mut tx).map(Some).map_err(failed)
+        Look::at(&mut tx).map_err(failed)
     }
 }

@@ -54,21 +54,11 @@ pub fn is_state(value: &[u8]) -> bool {
 /// True if this is the name of a note that a load or a run makes.
 #[must_use]
 pub fn is_note(name: &[u8]) -> bool {
-    const NAMES: [&str; 11] = [
-        "state",
-        "warehouses",
-        "seed",
-        "c_load",
-        "population",
-        "lydite",
-        DATA_SKEW,
-        SIZE,
-        SCHEMA,
-        AFTER_LOAD,
-        FILES,
-    ];
+    const NAMES: [&str; 10] =
+        ["warehouses", "seed", "c_load", "population", "lydite", DATA_SKEW, SIZE, SCHEMA, AFTER_LOAD, FILES];
     let is = |known: &str| known.as_bytes() == name;
-    NAMES.into_iter().any(is)
+    name == STATE
+        || NAMES.into_iter().any(is)
         || Played::NOTED.iter().any(|kind| is(kind.name()))
         || name.strip_prefix(LOADED).is_some_and(|unit| unit.len() == 4)
 }
@@ -100,7 +90,7 @@ pub enum UnknownPopulation {
 
 /// Stores `meta` in the state "loading".
 pub fn create(tx: &mut AnyTx<'_>, meta: &DatabaseMeta) -> Result<(), StoreError> {
-    tx.put(TABLE, b"state", b"loading")?;
+    tx.put(TABLE, STATE, b"loading")?;
     notes(meta).iter().try_for_each(|(name, value)| tx.put(TABLE, name.as_bytes(), value.as_bytes()))
 }
 
@@ -157,14 +147,14 @@ pub fn note_played(
 /// Notes that the load has ended.
 pub fn note_ready(store: &dyn AnyStore) -> Result<(), StoreError> {
     let mut tx = store.begin_any(Access::Write)?;
-    tx.put(TABLE, b"state", b"ready")?;
+    tx.put(TABLE, STATE, b"ready")?;
     tx.commit()?.wait()
 }
 
 /// Notes that the drop has begun, so the rest after a stop is known as Lydite's.
 pub fn note_dropping(store: &dyn AnyStore) -> Result<(), StoreError> {
     let mut tx = store.begin_any(Access::Write)?;
-    tx.put(TABLE, b"state", DROPPING.as_bytes())?;
+    tx.put(TABLE, STATE, DROPPING.as_bytes())?;
     tx.commit()?.wait()
 }
 

@@ -1,13 +1,13 @@
-//! Which objects of an SQL database Lydite has made: by its notes in `lydite_meta`, and by the columns of the tables.
+//! The objects of an SQL database that Lydite has made, by its notes in `lydite_meta` and by the columns of the tables.
 //!
 //! [`is_ours`] knows the names alone: `--fresh` drops whatever has one. A name alone proves nothing, so a removal asks for
 //! more.
 
-use crate::leaving::{Others, Thing, ThingKind};
+use crate::leaving::{Inventory, Others, Thing, ThingKind};
 use crate::lists;
 use crate::micro::is_table_name as is_micro;
 use crate::sql::ddl::HISTORY_KEY;
-use crate::sql::meta::{Admin, OWN_TABLES, is_ours};
+use crate::sql::meta::{Admin, OWN_TABLES, is_ours, values};
 use crate::sql::sql_error::SqlError;
 use lydite_tpcc::schema::Table;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,10 +82,7 @@ pub enum Mark {
 
 impl Mark {
     /// Reads the notes. `found` has all objects with names of Lydite's.
-    ///
-    /// # Errors
-    /// The database fails.
-    pub fn read(admin: &mut dyn Admin, found: &[Found]) -> Result<Self, SqlError> {
+    fn read(admin: &mut dyn Admin, found: &[Found]) -> Result<Self, SqlError> {
         let of = |name: &str| found.iter().find(|object| object.name == name);
         let Some(notes) = of(OWN_TABLES[0]) else {
             let is_shard = of(OWN_TABLES[1]).is_some_and(|load| load.has_exactly(&["unit"]));
@@ -94,13 +91,7 @@ impl Mark {
         if !notes.has_exactly(&["name", "value"]) {
             return Ok(Self::Strange);
         }
-        let mut values: BTreeMap<String, String> = BTreeMap::new();
-        admin.query_each(&format!("SELECT name, value FROM {}", OWN_TABLES[0]), &mut |row| {
-            if let [Some(name), Some(value)] = row {
-                values.insert((*name).to_owned(), (*value).to_owned());
-            }
-        })?;
-        Ok(Self::of(&values))
+        Ok(Self::of(&values(admin)?))
     }
 
     fn of(values: &BTreeMap<String, String>) -> Self {
@@ -117,8 +108,7 @@ impl Mark {
     }
 
     /// Returns the note about files of the user's own statements; `None` without any.
-    #[must_use]
-    pub fn note(self) -> Option<String> {
+    fn note(self) -> Option<String> {
         (self == Self::Tpcc { own: true }).then(|| {
             "files of your own statements (--schema, --after-load) may have made more than the tables: that is not known, \
              and stays"
@@ -126,16 +116,60 @@ impl Mark {
         })
     }
 
+    /// Returns the note about a database that has the progress of a load alone; `None` about any other.
+    #[must_use]
+    pub fn note_of_shard(self) -> Option<String> {
+        (self == Self::Shard).then(|| {
+            "this is one of several shards, or what a stopped load or drop left: the URL of the coordinator with its \
+             shards= drops all of it"
+                .to_owned()
+        })
+    }
+
+    /// True if the notes have a state. A drop changes it.
+    #[must_use]
+    pub fn has_state(self) -> bool {
+        matches!(self, Self::Tpcc { .. } | Self::Micro)
+    }
+
     /// True if Lydite has loaded tables here.
     #[must_use]
     pub fn is_ours(self) -> bool {
-        matches!(self, Self::Tpcc { .. } | Self::Micro | Self::Shard)
+        self.has_state() || self == Self::Shard
     }
 }
 
-/// Returns the things of Lydite's among the objects, the notes last, and those of others.
+/// The notes of a database and the tables of its catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Notes that say whose the tables are.
+    pub mark: Mark,
+    /// Tables of Lydite's and objects of others with such names.
+    pub inventory: Inventory,
+}
+
+impl Look {
+    /// Reads the notes and judges the objects by them. `found` has all objects with names of Lydite's.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn at(admin: &mut dyn Admin, found: &[Found]) -> Result<Self, SqlError> {
+        let mark = Mark::read(admin, found)?;
+        let (ours, stays) = judge(found, mark);
+        let notes = mark.note().into_iter().collect();
+        Ok(Self { mark, inventory: Inventory { ours, stays, notes, ..Inventory::default() } })
+    }
+}
+
+/// Returns names as a list of SQL strings that is never empty.
 #[must_use]
-pub fn judge(found: &[Found], mark: Mark) -> (Vec<Thing>, Vec<Others>) {
+pub fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("'{}'", name.replace('\'', "''"))).collect();
+    if names.is_empty() { "''".to_owned() } else { names.join(", ") }
+}
+
+/// Returns the things of Lydite's among the objects, the notes last, and those of others.
+fn judge(found: &[Found], mark: Mark) -> (Vec<Thing>, Vec<Others>) {
     let (mut ours, mut stays) = (Vec::new(), Vec::new());
     for object in found.iter().filter(|object| Found::concerns(&object.name)) {
         match problem(object, mark) {
@@ -211,8 +245,7 @@ fn of_table(object: &Found, table: Table, own: bool) -> Option<String> {
 }
 
 /// True if Lydite's load makes an index of this name.
-#[must_use]
-pub fn is_our_index(name: &str, of: &str) -> bool {
+fn is_our_index(name: &str, of: &str) -> bool {
     let own = format!("{of}_pkey");
     let of_key = name.strip_prefix(of).and_then(|rest| rest.strip_prefix("_fkey_"));
     name == own

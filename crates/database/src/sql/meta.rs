@@ -112,7 +112,7 @@ fn is_tpcc(name: &str) -> bool {
 }
 
 /// Reads the notes of `lydite_meta`, by name.
-fn values(admin: &mut impl Admin) -> Result<BTreeMap<String, String>, SqlError> {
+pub(super) fn values(admin: &mut (impl Admin + ?Sized)) -> Result<BTreeMap<String, String>, SqlError> {
     let mut values = BTreeMap::new();
     admin.query_each("SELECT name, value FROM lydite_meta", &mut |row| {
         if let [Some(name), Some(value)] = row {

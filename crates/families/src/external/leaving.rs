@@ -1,5 +1,5 @@
-//! What Lydite has made in the database of a driver, and its removal. The entries of a store are judged one by one. What a
-//! driver that plays the transactions has made is known by its answers alone.
+//! The list of what Lydite has made in the database of a driver, and its removal. The entries of a store are judged one
+//! by one. A driver that plays the transactions reports its tables, and nothing else is known of them.
 
 use super::load_lock::LoadLock;
 use super::target::{External, Speaking};

@@ -1,4 +1,5 @@
-//! What Lydite has made in a database of Gemel, and its removal. A directory that then holds nothing is deleted.
+//! The list of what Lydite has made in a database of Gemel, and its removal. A directory that then holds nothing is
+//! deleted.
 
 use super::{GemelStore, GemelTarget, micro_tables};
 use crate::file_templates::{discard, size};
@@ -11,10 +12,7 @@ use lydite_database::{Inventory, Leaving, Others, TargetError, Thing, ThingKind}
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Entries that are deleted in one transaction.
-const DELETED_AT_ONCE: usize = 4_096;
-
-/// What the keyspaces of a database hold.
+/// The keyspaces of a database, with their entries counted.
 struct Look {
     /// True if a note says that Lydite loaded TPC-C's tables.
     tpcc: bool,
@@ -55,39 +53,29 @@ impl Look {
             None => false,
         };
         let micro = micro_tables::has_notes(database)?;
-        let mut keyspaces = Vec::with_capacity(named.len());
-        for (name, engine) in &named {
+        let alone = named.len() == all.len() && typed.is_empty();
+        let mut look = Self { tpcc, micro, alone, keyspaces: Vec::with_capacity(named.len()) };
+        for (name, engine) in named {
+            let (marked, table) = (look.marked(&name), table_of(&name));
             let mut counted = Counted::default();
-            let marked = if table_of(name).is_some() { tpcc } else { micro };
-            micro_tables::all_entries(database, &database.keyspace(name, *engine)?, |key, value| {
-                match table_of(name) {
+            micro_tables::all_entries(database, &database.keyspace(&name, engine)?, |key, value| {
+                match table {
                     Some(table) => counted.count(table, key, value, marked),
-                    None => count_other(&mut counted, key, value, marked || is_list(name)),
+                    // The microbenchmark and isolation checks have keyspaces of their own names.
+                    None => counted.add(marked, key, value, |key| format!("of {} bytes", key.len())),
                 }
                 ControlFlow::Continue(())
             })?;
-            keyspaces.push((name.clone(), *engine, counted));
+            look.keyspaces.push((name, engine, counted));
         }
-        Ok(Self { tpcc, micro, alone: named.len() == all.len() && typed.is_empty(), keyspaces })
+        Ok(look)
     }
 
+    /// True if entries of a keyspace of this name may be Lydite's.
     fn marked(&self, name: &str) -> bool {
         is_list(name) || if table_of(name).is_some() { self.tpcc } else { self.micro }
     }
-}
 
-/// Counts an entry of the microbenchmark or of an isolation check, which have keyspaces of their own names.
-fn count_other(counted: &mut Counted, key: &[u8], value: &[u8], ours: bool) {
-    if ours {
-        counted.ours += 1;
-        counted.bytes += (key.len() + value.len()) as u64;
-    } else {
-        counted.others += 1;
-        counted.example.get_or_insert_with(|| format!("of {} bytes", key.len()));
-    }
-}
-
-impl Look {
     fn is_empty(&self) -> bool {
         self.alone && self.keyspaces.iter().all(|(.., counted)| *counted == Counted::default())
     }
@@ -116,31 +104,6 @@ impl Look {
             ));
         }
         inventory
-    }
-}
-
-/// Deletes the entries of a keyspace that Lydite has written, and leaves those of others.
-fn delete(
-    database: &Database,
-    (name, engine): (&str, Engine),
-    table: KvTable,
-    marked: bool,
-) -> GemelResult<()> {
-    let keyspace = database.keyspace(name, engine)?;
-    loop {
-        let mut keys: Vec<Vec<u8>> = Vec::new();
-        micro_tables::all_entries(database, &keyspace, |key, value| {
-            if is_ours(table, key, value, marked) {
-                keys.push(key.to_vec());
-            }
-            if keys.len() < DELETED_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        let mut transaction = database.begin(Isolation::Snapshot)?;
-        keys.iter().try_for_each(|key| transaction.delete(&keyspace, key))?;
-        transaction.commit()?.wait()?;
-        if keys.len() < DELETED_AT_ONCE {
-            return Ok(());
-        }
     }
 }
 
@@ -176,7 +139,8 @@ impl GemelTarget {
                         database.drop_keyspace(name)?;
                     }
                     (1.., Some(table)) if counted.ours > 0 => {
-                        delete(database, (name.as_str(), *engine), table, marked)?;
+                        let goes = |key: &[u8], value: &[u8]| is_ours(table, key, value, marked);
+                        micro_tables::clear_of(database, name, *engine, goes)?;
                     }
                     _ => {}
                 }

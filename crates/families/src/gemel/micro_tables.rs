@@ -83,12 +83,9 @@ pub(super) fn has_notes(database: &Database) -> GemelResult<bool> {
     let Some((name, engine)) = database.keyspaces().into_iter().find(|(name, _)| is_notes(name)) else {
         return Ok(false);
     };
-    let mut found = false;
-    all_entries(database, &database.keyspace(&name, engine)?, |name, _| {
-        found |= name == b"state";
-        ControlFlow::Continue(())
-    })?;
-    Ok(found)
+    let keyspace = database.keyspace(&name, engine)?;
+    let mut transaction = database.begin(Isolation::Snapshot)?;
+    Ok(transaction.read(&keyspace, b"state", |_| ())?.is_some())
 }
 
 /// Drops the notes.
@@ -101,11 +98,23 @@ pub(super) fn forget(database: &Database) -> GemelResult<()> {
 
 /// Deletes all entries of a keyspace.
 pub(super) fn clear(database: &Database, name: &str, engine: Engine) -> GemelResult<()> {
+    clear_of(database, name, engine, |_, _| true)
+}
+
+/// Deletes the entries of a keyspace that `goes` is true for.
+pub(super) fn clear_of(
+    database: &Database,
+    name: &str,
+    engine: Engine,
+    goes: impl Fn(&[u8], &[u8]) -> bool,
+) -> GemelResult<()> {
     let keyspace = database.keyspace(name, engine)?;
     loop {
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(DROPPED_AT_ONCE);
-        all_entries(database, &keyspace, |key, _| {
-            keys.push(key.to_vec());
+        all_entries(database, &keyspace, |key, value| {
+            if goes(key, value) {
+                keys.push(key.to_vec());
+            }
             if keys.len() < DROPPED_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         let mut transaction = database.begin(Isolation::Snapshot)?;

@@ -13,7 +13,8 @@ const MARIADB: &str = "mariadb";
 /// Host of an account that names none: any.
 const ANY_HOST: &str = "%";
 
-fn quoted(name: &str) -> String {
+/// Returns a name in the quotes of the SQL.
+pub(super) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
@@ -23,7 +24,7 @@ fn account(role: &str) -> String {
     format!("{}@{}", quoted(user), quoted(host))
 }
 
-/// Returns the database as a pattern of `GRANT … ON database.*`, in which `_` and `%` stand for other characters.
+/// Returns the database as a pattern of `GRANT … ON database.*`. In a pattern `_` and `%` stand for other characters.
 fn pattern(database: &str) -> String {
     quoted(&database.replace('\\', "\\\\").replace('_', "\\_").replace('%', "\\%"))
 }
@@ -90,33 +91,20 @@ fn blocks(work: Work, account: &str, database: &str, all: &str) -> Vec<Block> {
         ],
     }];
     if work == Work::Run {
-        let audit = Table::ALL.map(|table| {
-            let table = quoted(table.name());
-            format!("GRANT SELECT, INSERT, UPDATE, DELETE ON {database}.{table} TO {account}")
-        });
-        let mut audit = audit.to_vec();
-        audit.push(format!("GRANT CREATE, DROP, SELECT, INSERT, UPDATE ON {all}.* TO {account}"));
-        blocks.push(Block {
-            with: Extra::Audit,
-            about: "audits change prices, and verify --isolation makes a table of its own",
-            statements: audit,
-        });
-        blocks.push(Block {
-            with: Extra::Dike,
-            about: "update_item, update_stock and what else mix may name of the Dike paper",
-            statements: vec![format!("GRANT INSERT ON {database}.`{}` TO {account}", OWN_TABLES[0])],
-        });
+        blocks.push(Block::audit(
+            account,
+            |table| format!("{database}.{}", quoted(table.name())),
+            format!("GRANT CREATE, DROP, SELECT, INSERT, UPDATE ON {all}.* TO {account}"),
+        ));
+        let notes = quoted(OWN_TABLES[0]);
+        blocks.push(Block::dike(vec![format!("GRANT INSERT ON {database}.{notes} TO {account}")]));
         blocks.push(Block {
             with: Extra::Procedures,
             about: "a run with --tx procedures renews the procedures of an older version",
             statements: vec![format!("GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE ON {all}.* TO {account}")],
         });
     }
-    blocks.push(Block {
-        with: Extra::Faults,
-        about: "faults act on processes and networks of hosts and need no right of the database",
-        statements: Vec::new(),
-    });
+    blocks.push(Block::faults());
     blocks
 }
 

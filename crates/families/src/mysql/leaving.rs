@@ -1,23 +1,18 @@
-//! What Lydite has made in a database of MySQL's family, from the information schema, and its removal.
+//! The list of what Lydite has made in a database of MySQL's family, from the information schema, and its removal.
 
+use crate::mysql::grants::quoted;
 use crate::mysql::load_lock::LoadLock;
 use crate::mysql::spider;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, errors, lists, procedures, product};
 use lydite_database::kv::meta::DROPPING;
-use lydite_database::sql::leaving::{Found, Mark, judge, note_of_indexes};
+use lydite_database::sql::leaving::{Found, Look, Mark, list, note_of_indexes};
 use lydite_database::sql::meta::{Admin, OWN_TABLES, note_state};
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{Inventory, Leaving, Others, TargetError, Thing, ThingKind};
 use lydite_tpcc::schema::Table;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
-
-/// What a server's catalog shows.
-struct Look {
-    mark: Mark,
-    inventory: Inventory,
-}
 
 /// Reads the objects with names of Lydite's. The second value is true if one of them is Spider's.
 fn objects(wire: &mut Wire) -> Result<(Vec<Found>, bool), SqlError> {
@@ -55,12 +50,6 @@ fn objects(wire: &mut Wire) -> Result<(Vec<Found>, bool), SqlError> {
         object.columns = columns.remove(&object.name).unwrap_or_default();
     }
     Ok((found, over_shards))
-}
-
-/// Returns names as a list of SQL strings that is never empty. Names of Lydite's have nothing to escape.
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
-    if names.is_empty() { "''".to_owned() } else { names.join(", ") }
 }
 
 /// Adds the procedures of `--tx procedures`: those with a text of this version, and beside tables of Lydite's those of
@@ -196,7 +185,7 @@ fn add_note_of_triggers(wire: &mut Wire, into: &mut Inventory) {
 
 /// True if a view with this text, of a schema, shows a table of the database.
 fn shows(text: &str, schema: &str, database: &str, table: &str) -> bool {
-    let full = format!("`{}`.`{table}`", database.replace('`', "``"));
+    let full = format!("{}.`{table}`", quoted(database));
     let begins = ["from `", "join `", "(`", ",`"].map(|before| format!("{before}{table}`"));
     text.contains(&full) || schema == database && begins.iter().any(|begin| text.contains(begin.as_str()))
 }
@@ -205,10 +194,7 @@ impl Mysql {
     /// Looks at this server alone.
     fn look(&self, wire: &mut Wire) -> Result<Look, SqlError> {
         let (found, has_spider) = objects(wire)?;
-        let mark = Mark::read(wire, &found)?;
-        let (ours, stays) = judge(&found, mark);
-        let notes = mark.note().into_iter().collect();
-        let mut inventory = Inventory { ours, stays, notes, ..Inventory::default() };
+        let Look { mark, mut inventory } = Look::at(wire, &found)?;
         let names: Vec<String> = inventory.ours.iter().map(|thing| thing.name.clone()).collect();
         if wire.product.procedures {
             add_procedures(wire, mark, &mut inventory)?;
@@ -229,12 +215,8 @@ impl Mysql {
                 "the tablegroup lydite stays, since other databases of the tenant may use it: DROP TABLEGROUP lydite".into(),
             );
         }
-        if mark == Mark::Shard && self.config.shards.is_empty() {
-            inventory.notes.push(
-                "this is one of several shards, or what a stopped load or drop left: the URL of the coordinator with its \
-                 shards= drops all of it"
-                    .into(),
-            );
+        if self.config.shards.is_empty() {
+            inventory.notes.extend(mark.note_of_shard());
         }
         Ok(Look { mark, inventory })
     }
@@ -244,51 +226,37 @@ impl Mysql {
         let mut look = self.look(wire).map_err(self.failed("look for what Lydite has made"))?;
         for shard in &self.shards {
             let there = shard.look_at_all(&mut shard.connect_wire()?)?.inventory;
-            let place = shard.config.place();
-            let on = |mut others: Others| {
-                others.what += &format!(" on {place}");
-                others
-            };
-            let ours = there.ours.into_iter().map(|thing| Thing { server: Some(place.clone()), ..thing });
-            look.inventory.ours.extend(ours);
-            look.inventory.stays.extend(there.stays.into_iter().map(on));
-            look.inventory.in_the_way.extend(there.in_the_way.into_iter().map(on));
+            look.inventory.add_server(&shard.config.place(), there);
         }
         Ok(look)
     }
 
-    /// Drops things of this server: the table of notes alone, or all others.
-    fn drop_things(&self, wire: &mut Wire, things: &[&Thing], notes: bool) -> Result<(), TargetError> {
+    /// Drops things of this server, the table of notes last.
+    fn drop_things(&self, wire: &mut Wire, things: &[&Thing]) -> Result<(), TargetError> {
         let failed = self.failed("drop what Lydite has made");
         let kind = "BASE TABLE".to_owned();
-        let mut names: Vec<&String> = things
+        let (notes, mut tables): (Vec<(&String, &String)>, Vec<_>) = things
             .iter()
             .filter(|thing| matches!(thing.kind, ThingKind::Table | ThingKind::ForeignTable))
-            .map(|thing| &thing.name)
-            .filter(|name| (*name == OWN_TABLES[0]) == notes)
-            .collect();
-        names.sort_by_key(|name| {
+            .map(|thing| (&thing.name, &kind))
+            .partition(|(name, _)| *name == OWN_TABLES[0]);
+        tables.sort_by_key(|(name, _)| {
             let of = |name: &str| CHILDREN_FIRST.iter().position(|table| table.name() == name);
             of(name).unwrap_or(CHILDREN_FIRST.len())
         });
-        let tables: Vec<(&String, &String)> = names.into_iter().map(|name| (name, &kind)).collect();
-        if !notes {
-            for procedure in things.iter().filter(|thing| thing.kind == ThingKind::Procedure) {
-                let sql = format!("DROP PROCEDURE IF EXISTS `{}`", procedure.name);
-                wire.execute(&sql).map_err(&failed)?;
-            }
+        for procedure in things.iter().filter(|thing| thing.kind == ThingKind::Procedure) {
+            let sql = format!("DROP PROCEDURE IF EXISTS `{}`", procedure.name);
+            wire.execute(&sql).map_err(&failed)?;
         }
         // The server itself keeps a table that one of others refers to, which this account may not see.
         self.drop_objects(wire, &tables)?;
-        if !notes {
-            for server in things.iter().filter(|thing| thing.kind == ThingKind::Server) {
-                match wire.execute(&format!("DROP SERVER {}", server.name)) {
-                    Err(error) if errors::has_code(&error, NO_SERVER) => {}
-                    dropped => dropped.map_err(&failed)?,
-                }
+        for server in things.iter().filter(|thing| thing.kind == ThingKind::Server) {
+            match wire.execute(&format!("DROP SERVER {}", server.name)) {
+                Err(error) if errors::has_code(&error, NO_SERVER) => {}
+                dropped => dropped.map_err(&failed)?,
             }
         }
-        Ok(())
+        self.drop_objects(wire, &notes)
     }
 }
 
@@ -321,20 +289,14 @@ impl Leaving for Mysql {
             self.shards.iter().map(|shard| LoadLock::take(&shard.config)).collect::<Result<Vec<_>, _>>()?;
         let Look { mark, inventory } = self.look_at_all(lock.wire())?;
         inventory.check_removal(seen, &self.config.place())?;
-        if mark.is_ours() && mark != Mark::Shard {
+        if mark.has_state() {
             // DDL has no transactions. Whatever is left after a stop can't be run, and is known as Lydite's.
             lock.wire().execute(&note_state(DROPPING)).map_err(self.failed("note the drop"))?;
         }
-        let (here, there): (Vec<&Thing>, Vec<&Thing>) =
-            inventory.ours.iter().partition(|thing| thing.server.is_none());
         for (shard, right) in self.shards.iter().zip(&mut on_shards) {
-            let place = Some(shard.config.place());
-            let of: Vec<&Thing> = there.iter().copied().filter(|thing| thing.server == place).collect();
-            shard.drop_things(right.wire(), &of, false)?;
-            shard.drop_things(right.wire(), &of, true)?;
+            shard.drop_things(right.wire(), &inventory.ours_on(Some(&shard.config.place())))?;
         }
-        self.drop_things(lock.wire(), &here, false)?;
-        self.drop_things(lock.wire(), &here, true)
+        self.drop_things(lock.wire(), &inventory.ours_on(None))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::grants::{Block, Extra, GrantRequest, Grants, Work, check_role, rights_of_run};
 use crate::postgres::config::Config;
+use crate::postgres::templates::quoted;
 use lydite_database::TargetError;
 use lydite_database::sql::meta::OWN_TABLES;
 use lydite_tpcc::schema::Table;
@@ -10,10 +11,6 @@ use lydite_tpcc::schema::Table;
 const LONGEST_NAME: usize = 63;
 /// Schema of new tables if the URL names none and the role has none of its own name.
 const SCHEMA: &str = "public";
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
 
 /// Returns the SQL for a role.
 ///
@@ -69,31 +66,17 @@ fn blocks(work: Work, role: &str, database: &str, schema: &str) -> Vec<Block> {
             format!("ALTER DATABASE {database} OWNER TO {role}"),
         ],
     };
-    let faults = Block {
-        with: Extra::Faults,
-        about: "faults act on processes and networks of hosts and need no right of the database",
-        statements: Vec::new(),
-    };
     let mut blocks = vec![observe];
     if work == Work::Run {
-        let audit = Table::ALL.map(|table| {
-            format!("GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.{} TO {role}", table.name())
-        });
-        let mut audit = audit.to_vec();
-        audit.push(format!("GRANT CREATE ON SCHEMA {schema} TO {role}"));
-        blocks.push(Block {
-            with: Extra::Audit,
-            about: "audits change prices, and verify --isolation makes a table of its own",
-            statements: audit,
-        });
-        blocks.push(Block {
-            with: Extra::Dike,
-            about: "update_item, update_stock and what else mix may name of the Dike paper",
-            statements: vec![
-                format!("GRANT UPDATE ON {schema}.item TO {role}"),
-                format!("GRANT INSERT ON {schema}.{} TO {role}", OWN_TABLES[0]),
-            ],
-        });
+        blocks.push(Block::audit(
+            role,
+            |table| format!("{schema}.{}", table.name()),
+            format!("GRANT CREATE ON SCHEMA {schema} TO {role}"),
+        ));
+        blocks.push(Block::dike(vec![
+            format!("GRANT UPDATE ON {schema}.item TO {role}"),
+            format!("GRANT INSERT ON {schema}.{} TO {role}", OWN_TABLES[0]),
+        ]));
         blocks.push(Block {
             with: Extra::Procedures,
             about: "a run with --tx procedures replaces the functions of an older version, which only their owner may: \
@@ -101,6 +84,6 @@ fn blocks(work: Work, role: &str, database: &str, schema: &str) -> Vec<Block> {
             statements: Vec::new(),
         });
     }
-    blocks.extend([templates, faults]);
+    blocks.extend([templates, Block::faults()]);
     blocks
 }

@@ -1,29 +1,18 @@
-//! What Lydite has made in a PostgreSQL database, from the catalogs, and its removal without CASCADE.
+//! The list of what Lydite has made in a PostgreSQL database, from the catalogs, and its removal without CASCADE.
 
 use crate::postgres::connecting::{SCHEMA, TABLE_KINDS};
 use crate::postgres::load_lock::LoadLock;
+use crate::postgres::templates::quoted;
 use crate::postgres::wire::Wire;
 use crate::postgres::{PROCEDURES, Postgres};
 use lydite_database::kv::meta::DROPPING;
-use lydite_database::sql::leaving::{Found, Mark, judge, note_of_indexes};
+use lydite_database::sql::leaving::{Found, Look, Mark, list, note_of_indexes};
 use lydite_database::sql::meta::{Admin, OWN_TABLES, note_state};
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{Inventory, Leaving, Others, TargetError, Thing, ThingKind, TxMode};
 
 /// Foreign servers of loads and of isolation checks.
 const SERVERS: &str = "srvname ~ '^lydite_(shard_[0-9]+|isolation_[0-9]+_shard)$'";
-
-/// What a server's catalogs show.
-struct Look {
-    mark: Mark,
-    inventory: Inventory,
-}
-
-/// Returns names as a list of SQL strings that is never empty.
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.map(|name| format!("'{}'", name.replace('\'', "''"))).collect();
-    if names.is_empty() { "''".to_owned() } else { names.join(", ") }
-}
 
 /// Returns a common table expression: the tables of these names with their partitions.
 fn with_parts(tables: &str) -> String {
@@ -248,10 +237,7 @@ impl Postgres {
     fn look(&self, wire: &mut Wire) -> Result<Look, SqlError> {
         let heap = self.config.product.heap;
         let found = objects(wire, heap)?;
-        let mark = Mark::read(wire, &found)?;
-        let (ours, stays) = judge(&found, mark);
-        let notes = mark.note().into_iter().collect();
-        let mut inventory = Inventory { ours, stays, notes, ..Inventory::default() };
+        let Look { mark, mut inventory } = Look::at(wire, &found)?;
         let tables = list(inventory.ours.iter().map(|thing| thing.name.as_str()));
         if self.config.product.modes.contains(&TxMode::Procedures) {
             add_procedures(wire, mark, &mut inventory)?;
@@ -267,12 +253,8 @@ impl Postgres {
             add_parts(wire, &tables, &mut inventory)?;
             add_servers(wire, &tables, &mut inventory)?;
         }
-        if mark == Mark::Shard && self.config.shards.is_empty() {
-            inventory.notes.push(
-                "this is one of several shards, or what a stopped load or drop left: the URL of the coordinator with its \
-                 shards= drops all of it"
-                    .into(),
-            );
+        if self.config.shards.is_empty() {
+            inventory.notes.extend(mark.note_of_shard());
         }
         Ok(Look { mark, inventory })
     }
@@ -282,22 +264,13 @@ impl Postgres {
         let mut look = self.look(wire).map_err(self.failed("look for what Lydite has made"))?;
         for shard in &self.shards {
             let there = shard.look_at_all(&mut shard.connect_wire()?)?.inventory;
-            let place = shard.config.place();
-            let on = |mut others: Others| {
-                others.what += &format!(" on {place}");
-                others
-            };
-            let ours = there.ours.into_iter().map(|thing| Thing { server: Some(place.clone()), ..thing });
-            look.inventory.ours.extend(ours);
-            look.inventory.stays.extend(there.stays.into_iter().map(on));
-            look.inventory.in_the_way.extend(there.in_the_way.into_iter().map(on));
+            look.inventory.add_server(&shard.config.place(), there);
         }
         Ok(look)
     }
 
     /// Returns the statements that drop the things of one server, without the notes if these come later.
     fn drops(things: &[&Thing], schema: &str) -> Vec<String> {
-        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let of = |kind: ThingKind| {
             let names = things.iter().filter(|thing| thing.kind == kind);
             names.map(|thing| format!("{}.{}", quoted(schema), quoted(&thing.name))).collect::<Vec<_>>()
@@ -339,22 +312,19 @@ impl Leaving for Postgres {
             self.shards.iter().map(|shard| LoadLock::take(&shard.config)).collect::<Result<Vec<_>, _>>()?;
         let Look { mark, inventory } = self.look_at_all(lock.wire())?;
         inventory.check_removal(seen, &self.config.place())?;
-        let (here, there): (Vec<&Thing>, Vec<&Thing>) =
-            inventory.ours.iter().partition(|thing| thing.server.is_none());
-        if there.is_empty() {
+        let here = inventory.ours_on(None);
+        if here.len() == inventory.ours.len() {
             self.drop_things(lock.wire(), &here)?;
         } else {
             // Several servers do not drop in one transaction. So the notes go last, and say from the beginning that the
             // database is being dropped.
-            if mark.is_ours() && mark != Mark::Shard {
+            if mark.has_state() {
                 lock.wire().execute(&note_state(DROPPING)).map_err(self.failed("note the drop"))?;
             }
             let (notes, rest): (Vec<&Thing>, Vec<&Thing>) =
                 here.into_iter().partition(|thing| thing.name == OWN_TABLES[0]);
             for (shard, right) in self.shards.iter().zip(&mut on_shards) {
-                let place = Some(shard.config.place());
-                let of: Vec<&Thing> = there.iter().copied().filter(|thing| thing.server == place).collect();
-                shard.drop_things(right.wire(), &of)?;
+                shard.drop_things(right.wire(), &inventory.ours_on(Some(&shard.config.place())))?;
             }
             self.drop_things(lock.wire(), &rest)?;
             self.drop_things(lock.wire(), &notes)?;

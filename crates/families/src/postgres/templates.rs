@@ -79,11 +79,6 @@ impl KeepsTemplates for PgTemplates {
     fn list(&self) -> Result<Vec<Template>, TargetError> {
         self.ask("the list of templates", list)
     }
-
-    fn delete_listed(&self, name: &str) -> Result<(), TargetError> {
-        let name = name.to_owned();
-        self.ask("dropping the template", move |config| delete(config, &name))
-    }
 }
 
 /// Returns the name of a database's template, at most 63 bytes. PostgreSQL would cut a longer one.
@@ -95,7 +90,8 @@ fn named(config: &Config, name: &str) -> String {
     format!("{}_{name}", &config.database[..most])
 }
 
-fn quoted(name: &str) -> String {
+/// Returns a name in the quotes of the SQL.
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 

@@ -1,10 +1,10 @@
-//! What Lydite has made in an SQLite file, and its removal. A file that then holds nothing is deleted.
+//! The list of what Lydite has made in an SQLite file, and its removal. A file that then holds nothing is deleted.
 
 use crate::file_templates::{remove, with_suffix};
 use crate::sqlite::Sqlite;
 use crate::sqlite::connection::SqliteConnection;
 use crate::sqlite::load_lock::LoadLock;
-use lydite_database::sql::leaving::{Found, Mark, judge, note_of_indexes};
+use lydite_database::sql::leaving::{Found, Look, note_of_indexes};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{Inventory, Leaving, Others, TargetError, Thing, ThingKind};
@@ -65,7 +65,7 @@ fn found(connection: &mut SqliteConnection, objects: &[Object]) -> Result<Vec<Fo
     Ok(found)
 }
 
-/// True if a statement names one of the tables, in whatever place.
+/// Returns the first of the tables that a statement names, in whatever place.
 fn names(sql: &str, tables: &[String]) -> Option<String> {
     let words = sql.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_' || letter == '$'));
     words.map(str::to_ascii_lowercase).find(|word| tables.contains(word))
@@ -112,12 +112,9 @@ impl Sqlite {
     fn look(&self, connection: &mut SqliteConnection) -> Result<Inventory, SqlError> {
         let objects = schema(connection)?;
         let found = found(connection, &objects)?;
-        let mark = Mark::read(connection, &found)?;
-        let (ours, stays) = judge(&found, mark);
-        let tables: Vec<String> = ours.iter().map(|thing| thing.name.clone()).collect();
-        let in_the_way = dependents(connection, &objects, &tables)?;
-        let notes = mark.note().into_iter().collect();
-        let mut inventory = Inventory { ours, stays, in_the_way, notes };
+        let Look { mut inventory, .. } = Look::at(connection, &found)?;
+        let tables: Vec<String> = inventory.ours.iter().map(|thing| thing.name.clone()).collect();
+        inventory.in_the_way = dependents(connection, &objects, &tables)?;
         let is_ours = |name: &str| tables.contains(&name.to_ascii_lowercase());
         // The index of a key has no statement, and a name of SQLite's.
         let indexes = objects.iter().filter(|object| object.kind == "index" && is_ours(&object.on));

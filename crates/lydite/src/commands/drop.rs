@@ -86,7 +86,7 @@ fn write_document(place: &Destination, document: &Document<'_>, interrupt: Optio
     write(place, format!("{document:#}\n").as_bytes(), interrupt)
 }
 
-/// What is to be removed.
+/// The database and the list of its things.
 struct Removal<'a> {
     spec: &'a TargetSpec,
     url: String,
@@ -94,10 +94,8 @@ struct Removal<'a> {
     target: Option<Arc<dyn Target>>,
     templates: Option<Templates>,
     listed: Vec<Template>,
-    /// Things of the database without its templates.
+    /// Things of the database and its templates.
     seen: Inventory,
-    /// All of them.
-    all: Inventory,
 }
 
 impl<'a> Removal<'a> {
@@ -108,10 +106,7 @@ impl<'a> Removal<'a> {
         let there = templates.as_ref().is_none_or(|templates| templates.database_is_there().unwrap_or(true));
         let there = spec.stores() && there;
         let target = if there { Some(spec.open()?) } else { None };
-        let mut seen = match &target {
-            Some(target) => target.capabilities().leaving()?.inventory()?,
-            None => Inventory::default(),
-        };
+        let mut seen = inventory(target.as_deref())?;
         if !spec.stores() {
             seen.notes.push("this target stores nothing, so there is nothing to drop".into());
         }
@@ -122,17 +117,16 @@ impl<'a> Removal<'a> {
                 Vec::new()
             }
         };
-        let mut all = seen.clone();
-        all.ours.extend(listed.iter().map(|template| {
+        seen.ours.extend(listed.iter().map(|template| {
             let thing = Thing::new(ThingKind::Template, template.shown.as_str());
             Thing { bytes: template.bytes, ..thing }
         }));
         if !listed.is_empty() {
-            all.notes.push(
+            seen.notes.push(
                 "templates belong to sweeps, ab and find: an experiment that was killed can't go on without its own".into(),
             );
         }
-        Ok(Self { spec, url, target, templates, listed, seen, all })
+        Ok(Self { spec, url, target, templates, listed, seen })
     }
 
     /// Drops what was shown, if the user wants it.
@@ -140,10 +134,10 @@ impl<'a> Removal<'a> {
     /// # Errors
     /// Something is in the way, the user does not want it, or the database fails.
     fn end(&self, args: &DropArgs) -> Outcome {
-        if self.all.ours.is_empty() {
+        if self.seen.ours.is_empty() {
             return Ok(());
         }
-        if !self.all.in_the_way.is_empty() {
+        if !self.seen.in_the_way.is_empty() {
             return Err(Failure::usage(format!(
                 "{}: nothing was dropped, since others have made something on top: drop or change what is in the way first",
                 self.url
@@ -170,11 +164,7 @@ impl<'a> Removal<'a> {
                 templates.delete_listed(&template.name)?;
             }
         }
-        let left = match &self.target {
-            Some(target) => target.capabilities().leaving()?.inventory()?,
-            None => Inventory::default(),
-        };
-        match left.ours.first() {
+        match inventory(self.target.as_deref())?.ours.first() {
             None => Ok(()),
             Some(first) => Err(Failure::Target(format!(
                 "{}: {first} is still there, or somebody has made it again: run the command again",
@@ -185,7 +175,7 @@ impl<'a> Removal<'a> {
 
     /// Returns the document. `ended` is true unless the command failed.
     fn document(&self, ended: bool) -> Document<'_> {
-        let Inventory { ours, stays, in_the_way, notes } = &self.all;
+        let Inventory { ours, stays, in_the_way, notes } = &self.seen;
         Document {
             lydite: env!("CARGO_PKG_VERSION"),
             format: FORMAT,
@@ -200,7 +190,7 @@ impl<'a> Removal<'a> {
 
     /// Formats the list for people.
     fn text(&self) -> String {
-        let Inventory { ours, stays, in_the_way, notes } = &self.all;
+        let Inventory { ours, stays, in_the_way, notes } = &self.seen;
         let mut text = if ours.is_empty() {
             format!("{}: nothing that Lydite has made\n", self.url)
         } else {
@@ -236,6 +226,14 @@ impl<'a> Removal<'a> {
         let rows = thing.rows.map(|rows| format!(", {about}{} rows", count(rows)));
         let size = thing.bytes.map(|size| format!(", {}", bytes(size)));
         rows.into_iter().chain(size).collect()
+    }
+}
+
+/// Lists the things of a database; none if there is no database.
+fn inventory(target: Option<&dyn Target>) -> Result<Inventory, Failure> {
+    match target {
+        Some(target) => Ok(target.capabilities().leaving()?.inventory()?),
+        None => Ok(Inventory::default()),
     }
 }
 

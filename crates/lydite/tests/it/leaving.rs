@@ -199,10 +199,7 @@ fn shards_are_dropped_with_their_coordinator_and_after_a_stop_again() {
     coordinator.psql("postgres", "UPDATE lydite_meta SET value = 'dropping' WHERE name = 'state'");
     shards[0].psql(
         "postgres",
-        "DROP TABLE stock, item, order_line, new_order, orders, history, customer, district, \
-                                warehouse, lydite_load"
-            .replace("item, ", "")
-            .as_str(),
+        "DROP TABLE stock, order_line, new_order, orders, history, customer, district, warehouse, lydite_load",
     );
     drop_all(&url).code(0);
     assert_eq!(left(), "");

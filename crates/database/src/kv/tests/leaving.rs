@@ -1,4 +1,4 @@
-//! What a removal takes from a store, and what it leaves.
+//! A removal takes Lydite's entries from a store and leaves those of others.
 
 use super::{Access, KvTable, KvTarget, Memory, MemoryConfig, Store, StoreTx, Target};
 use crate::facts::DatabaseState;
@@ -73,7 +73,7 @@ fn rows_without_a_note_stay_and_a_stopped_removal_can_be_repeated() {
     load(&target, 1);
     let store = target.store().expect("the store");
     let seen = target.inventory().expect("inventory");
-    super::super::meta::note_dropping(&*store).expect("note");
+    crate::kv::meta::note_dropping(&*store).expect("note");
     store.clear(KvTable::Stock).expect("clear");
     let left = target.inventory().expect("inventory");
     assert_eq!(left.ours.len(), KvTable::COUNT - 1);
