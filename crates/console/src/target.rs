@@ -3,14 +3,15 @@
 use crate::PASSWORD;
 use crate::output::complain;
 use lydite_families::TargetSpec;
+use std::ffi::OsString;
 
-/// Tells the URL that a connection string of another program means, the parts that were left out, and that its password
-/// is on the command line.
+/// Prints the URL that a connection string of another program means, the parts that were left out, and a warning if its
+/// password is on the command line.
 pub fn announce(target: &TargetSpec) {
     announce_as("target", target);
 }
 
-/// Tells the same of one of a command's targets, which it calls `word`.
+/// Prints the same about one of several targets of a command. The lines call it `word`.
 pub fn announce_as(word: &str, target: &TargetSpec) {
     if let Some(url) = target.understood() {
         complain(&format!("{word} is understood as {url}"));
@@ -22,12 +23,12 @@ pub fn announce_as(word: &str, target: &TargetSpec) {
     if target.understood().is_none() {
         return;
     }
-    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
-    let has_secret = |argument: String| {
+    let has_secret = |argument: OsString| {
+        let argument = argument.to_string_lossy();
         let value = argument.rsplit_once("target=").map(|(_, value)| value);
         target.is_secret_of(&argument) || value.is_some_and(|value| target.is_secret_of(value))
     };
-    if arguments.into_iter().any(has_secret) {
+    if std::env::args_os().skip(1).any(has_secret) {
         complain(&format!(
             "the password is on the command line, where ps shows it: leave it out there, and set {PASSWORD} to it"
         ));

@@ -16,10 +16,10 @@ pub struct Understood {
     pub has_password: bool,
 }
 
-/// Reads a connection string of another program that a file of such a program has, beside which it may name the user.
+/// Reads a connection string from a file of another program. The file may name the user beside it.
 ///
 /// # Errors
-/// What can't be followed, one line for each reason, without secrets; a string that names another user.
+/// The string can't be followed, or names another user: one line for each reason, without secrets.
 pub fn understand(text: &str, user: Option<&str>) -> Result<Understood, Vec<String>> {
     let spec = TargetSpec::parse(text, TxMode::Statements)?;
     let mut url = spec.without_password(text);

@@ -324,22 +324,16 @@ impl Entries {
                 return;
             }
         };
-        let Ok(text) = std::str::from_utf8(&bytes) else {
-            let problem = foreign(&bytes, path).unwrap_or_else(|| {
-                format!(
-                    "--config {file}: stream did not contain valid UTF-8: name a plan file that can be read"
-                )
-            });
-            self.errors.push(problem);
-            return;
-        };
-        if DeTable::parse(text).is_err()
-            && let Some(problem) = foreign(&bytes, path)
-        {
-            self.errors.push(problem);
-            return;
+        let text = std::str::from_utf8(&bytes);
+        let is_toml = text.is_ok_and(|text| DeTable::parse(text).is_ok());
+        let foreign = if is_toml { None } else { foreign(&bytes, path) };
+        match (foreign, text) {
+            (Some(problem), _) => self.errors.push(problem),
+            (None, Ok(text)) => self.toml(&file, text, keys),
+            (None, Err(_)) => self.errors.push(format!(
+                "--config {file}: stream did not contain valid UTF-8: name a plan file that can be read"
+            )),
         }
-        self.toml(&file, text, keys);
     }
 
     /// Adds the values of a plan file's text. `file` names it in errors.

@@ -314,7 +314,7 @@ impl Plan {
         self.mode.sessions(self.micro.is_some())
     }
 
-    /// Returns true if think times or a given rate bound the throughput, and not the database alone.
+    /// True if think times or a given rate bound the throughput, and not the database alone.
     #[must_use]
     pub fn bounds_throughput(&self) -> bool {
         !matches!(self.mode, ModeAsked::Direct { .. })

@@ -25,7 +25,7 @@ const OF_SINGLE_RUNS: [(&str, &str); 6] = [
 ];
 const FILE: &str = "each run would write the same file: use the flag of this command";
 
-/// True for a key that experiments over several runs reject, or have a flag of their own for.
+/// True for a key that experiments over several runs reject, or replace by a flag of their own.
 #[must_use]
 pub fn is_for_single_runs(key: &str) -> bool {
     key == "require" || OF_SINGLE_RUNS.iter().any(|(of, _)| *of == key)

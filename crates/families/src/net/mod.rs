@@ -213,8 +213,5 @@ pub(crate) fn is_no_answer(error: &SqlError) -> bool {
 
 /// Returns the error of a connection attempt that had this limit.
 pub(crate) fn within(limit: Duration, error: SqlError) -> SqlError {
-    match error {
-        SqlError::Lost(text) if text == no_answer(CONNECT_TIMEOUT) => SqlError::Lost(no_answer(limit)),
-        other => other,
-    }
+    if is_no_answer(&error) { SqlError::Lost(no_answer(limit)) } else { error }
 }

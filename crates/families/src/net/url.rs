@@ -103,7 +103,7 @@ pub(crate) fn has_password(url: &str) -> bool {
 }
 
 /// Returns the bytes of a URL between the two slashes and the path.
-fn authority(url: &str) -> Range<usize> {
+pub(crate) fn authority(url: &str) -> Range<usize> {
     let begin = url.find("//").map_or(url.len(), |slashes| slashes + 2);
     let end = url[begin..].find(['/', '?', '#']).map_or(url.len(), |length| begin + length);
     begin..end
@@ -175,7 +175,8 @@ fn host_and_port(text: &str) -> Option<(String, Option<u16>)> {
     (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
-fn percent_decode(text: &str) -> String {
+/// Decodes `%` and two hexadecimal digits.
+pub(crate) fn percent_decode(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn apply(
 /// Gives the environment variables of a dialect their meaning, where no parameter says the same. Those that the family
 /// reads are left to it.
 pub(crate) fn variables(dialect: &Dialect, given: &Given, draft: &mut Draft, findings: &mut Findings) {
-    for row in dialect.rows.iter().flat_map(|rows| rows.iter()) {
+    for row in dialect.all_rows() {
         if let Variable::Judged(name) = row.variable
             && row.names.first().is_none_or(|first| !given.has(first))
             && !matches!(row.meaning, Meaning::Choice(option, ..) if draft.get(option).is_some())
@@ -67,9 +67,14 @@ pub(crate) fn variables(dialect: &Dialect, given: &Given, draft: &mut Draft, fin
     }
 }
 
+/// Returns a name with single spaces.
+fn plain_name(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Returns a name in quotes, with single spaces.
 fn named(name: &str) -> String {
-    format!("{:?}", name.split_whitespace().collect::<Vec<_>>().join(" "))
+    format!("{:?}", plain_name(name))
 }
 
 /// Gives one parameter its meaning.
@@ -84,17 +89,15 @@ fn one(row: &'static Row, name: &str, value: &str, draft: &mut Draft, findings: 
         Meaning::Socket => part(&mut draft.socket, "Unix socket", value, findings),
         Meaning::Host if value.starts_with('/') => part(&mut draft.socket, "Unix socket", value, findings),
         Meaning::Host if value.is_empty() => {}
-        Meaning::Host if draft.hosts.is_empty() => draft.take_hosts(value, findings),
-        Meaning::Host => {
-            let mut again = Draft::default();
-            again.take_hosts(value, findings);
-            if again.hosts.iter().map(|(host, _)| host).ne(draft.hosts.iter().map(|(host, _)| host)) {
-                findings.error("names a host twice: leave one of them out");
-            }
-        }
-        Meaning::Address => address(value, draft, findings),
+        Meaning::Host => hosts(value, "names a host twice: leave one of them out", draft, findings),
+        Meaning::Address => hosts(
+            value,
+            "names hosts and other addresses for them: leave hostaddr out, or write the addresses as the hosts",
+            draft,
+            findings,
+        ),
         Meaning::Port => ports(value, draft, findings),
-        Meaning::Option(option) if value.is_empty() => draft.options.retain(|(name, _)| name != option),
+        Meaning::Option(option) if value.is_empty() => draft.unset(option),
         Meaning::Option(option) => draft.set(option, value),
         Meaning::First(option) => first(option, name, value, draft, findings),
         Meaning::Choice(option, words, others) => {
@@ -128,16 +131,14 @@ fn part(part: &mut Option<String>, what: &str, value: &str, findings: &mut Findi
     }
 }
 
-/// Takes addresses that stand for names. A name without an address stays.
-fn address(value: &str, draft: &mut Draft, findings: &mut Findings) {
-    let mut addresses = Draft::default();
-    addresses.take_hosts(value, findings);
+/// Takes hosts if the draft has none. `problem` is the error if it has others.
+fn hosts(value: &str, problem: &str, draft: &mut Draft, findings: &mut Findings) {
+    let mut named = Draft::default();
+    named.take_hosts(value, findings);
     if draft.hosts.is_empty() {
-        draft.hosts = addresses.hosts;
-    } else if draft.hosts.iter().map(|(host, _)| host).ne(addresses.hosts.iter().map(|(host, _)| host)) {
-        findings.error(
-            "names hosts and other addresses for them: leave hostaddr out, or write the addresses as the hosts",
-        );
+        draft.hosts = named.hosts;
+    } else if draft.hosts.iter().map(|(host, _)| host).ne(named.hosts.iter().map(|(host, _)| host)) {
+        findings.error(problem);
     }
 }
 
@@ -208,10 +209,6 @@ fn not_a_time(name: &str, value: &str, unit: Unit) -> String {
         Unit::Written => "a time such as 30s",
     };
     format!("parameter {}={} is not {unit}", plain_name(name), shown(value))
-}
-
-fn plain_name(name: &str) -> String {
-    name.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns a value for a message, or dots for one that is no plain word.

@@ -18,7 +18,7 @@ const DIRECTORY: &str = "host";
 pub(crate) struct Draft {
     pub(crate) scheme: String,
     pub(crate) user: Option<String>,
-    /// It must never be shown.
+    /// Password. It must never be shown.
     pub(crate) password: Option<String>,
     pub(crate) hosts: Vec<(String, Option<u16>)>,
     /// Ports of the hosts without one: one for all, or one for each. Zero is the usual port.
@@ -48,8 +48,13 @@ impl Draft {
 
     /// Sets an option.
     pub(crate) fn set(&mut self, option: &str, value: impl Into<String>) {
-        self.options.retain(|(name, _)| name != option);
+        self.unset(option);
         self.options.push((option.to_owned(), value.into()));
+    }
+
+    /// Takes an option back.
+    pub(crate) fn unset(&mut self, option: &str) {
+        self.options.retain(|(name, _)| name != option);
     }
 
     /// Takes hosts with their ports, `HOST:PORT,HOST`. An address of IPv6 may stand in brackets.

@@ -1,4 +1,4 @@
-//! The families and dialects that connection strings are of.
+//! Families and dialects of connection strings.
 
 use super::row::{Dialect, Form};
 use crate::family::Family;
@@ -19,6 +19,18 @@ pub(super) fn all(families: Families) -> impl Iterator<Item = &'static Dialect> 
 /// Returns all dialects with a form.
 pub(super) fn dialects(families: Families, form: Form) -> impl Iterator<Item = &'static Dialect> {
     all(families).filter(move |dialect| dialect.form == form)
+}
+
+/// Returns the dialect of a form whose connection strings have this scheme, and the scheme of its URL.
+pub(super) fn with_scheme(
+    scheme: &str,
+    families: Families,
+    form: Form,
+) -> Option<(&'static Dialect, &'static str)> {
+    dialects(families, form).find_map(|dialect| {
+        let (_, url) = dialect.schemes.iter().find(|(known, _)| *known == scheme)?;
+        Some((dialect, *url))
+    })
 }
 
 /// Returns the names of the dialects that mean a URL of this family.

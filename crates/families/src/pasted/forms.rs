@@ -2,13 +2,12 @@
 
 use super::apply::{Parameter, apply, variables};
 use super::draft::Draft;
-use super::families::{Families, dialects, family_of, is_server, usual_port};
+use super::families::{Families, dialects, family_of, is_server, usual_port, with_scheme};
 use super::findings::Findings;
 use super::readers;
 use super::row::{Decoding, Dialect, Form, Given, plain};
-use crate::net::url::ServerUrl;
+use crate::net::url::{ServerUrl, authority, percent_decode};
 use lydite_database::target_url::{ParsedUrl, encoded, with_lower_scheme};
-use percent_encoding::percent_decode_str;
 use std::path::Path;
 
 /// Databases with a driver for Java that Lydite does not drive.
@@ -44,8 +43,8 @@ const MISPLACED: &str = "has an @ or # in the wrong place: in a password write %
 
 /// Returns the URL that a connection string means; `None` for other text, and for a URL of Lydite's.
 pub(crate) fn read(text: &str, families: Families, findings: &mut Findings) -> Option<String> {
-    if text.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("jdbc:")) {
-        return jdbc(&text[5..], families, findings);
+    if let Some(rest) = behind_jdbc(text) {
+        return jdbc(rest, families, findings);
     }
     let lower = with_lower_scheme(text);
     if let Some((scheme, rest)) = lower.split_once("://")
@@ -67,14 +66,19 @@ pub(crate) fn read(text: &str, families: Families, findings: &mut Findings) -> O
     from_go(&go, dialects(families, Form::Go).next()?, families, findings)
 }
 
+/// Returns the text behind `jdbc:`.
+fn behind_jdbc(text: &str) -> Option<&str> {
+    let (begin, rest) = text.split_at_checked(5)?;
+    begin.eq_ignore_ascii_case("jdbc:").then_some(rest)
+}
+
 /// True if text begins as `jdbc:`, with the name of a parameter before `=`, or is of Go's form.
 pub(crate) fn begins(text: &str, families: Families) -> bool {
     let has_name = text.split_once('=').is_some_and(|(name, _)| {
         let forms = [Form::Keywords, Form::Ado].into_iter();
         forms.flat_map(|form| dialects(families, form)).any(|dialect| dialect.entry(name).is_some())
     });
-    let is_jdbc = text.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("jdbc:"));
-    is_jdbc || has_name || readers::go(text).is_some_and(|go| !go.user.is_empty())
+    behind_jdbc(text).is_some() || has_name || readers::go(text).is_some_and(|go| !go.user.is_empty())
 }
 
 /// Gives the parameters their meaning, and returns the URL. It is of no use if there are errors.
@@ -109,11 +113,7 @@ fn finished(
 /// Reads a URL with options that are not Lydite's.
 fn url(scheme: &str, rest: &str, families: Families, findings: &mut Findings) -> Option<String> {
     let (base, driver) = scheme.split_once('+').map_or((scheme, None), |(base, driver)| (base, Some(driver)));
-    let all = || dialects(families, Form::Url);
-    let (dialect, name) = all().find_map(|dialect| {
-        let (_, name) = dialect.schemes.iter().find(|(known, _)| *known == base)?;
-        Some((dialect, *name))
-    })?;
+    let (dialect, name) = with_scheme(base, families, Form::Url)?;
     if driver == Some("srv") {
         findings.error(format!(
             "scheme {scheme} finds its hosts by DNS, which Lydite does not: write {name}://HOST:PORT/DATABASE"
@@ -125,21 +125,21 @@ fn url(scheme: &str, rest: &str, families: Families, findings: &mut Findings) ->
     let family = family_of(name, families)?;
     let mut errors = Vec::new();
     let query = text.split_once('?').map_or("", |(_, query)| query);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = &text[authority(&text)];
     let has_host = !authority.is_empty() && !authority.ends_with('@');
     // A parameter may name the host of a user.
     let hosted = if authority.ends_with('@') { text.replacen("@/", "@localhost/", 1) } else { text.clone() };
     let parsed = ParsedUrl::new(&hosted, &mut errors);
     let has_socket = parsed.options.get(dialect.socket).is_some_and(|path| path.starts_with('/'));
-    let (own, others): (Vec<_>, Vec<_>) = readers::query(query, Decoding::Percent, false)
-        .into_iter()
-        .partition(|Parameter { name, value, .. }| {
-            let is_own = family.options.iter().any(|option| option.name == name);
-            // The family reads a socket where the URL has no host.
-            let of_socket = name == dialect.socket && value.starts_with('/') || name == "port" && has_socket;
-            let is_socket = !has_host && of_socket;
-            is_own && (is_socket || !dialect.translates(name, value))
-        });
+    let is_own = |Parameter { name, value, .. }: &Parameter| {
+        let is_option = family.options.iter().any(|option| option.name == name);
+        // The family reads a socket where the URL has no host.
+        let of_socket = name == dialect.socket && value.starts_with('/') || name == "port" && has_socket;
+        let is_socket = !has_host && of_socket;
+        is_option && (is_socket || !dialect.translates(name, value))
+    };
+    let parameters = readers::query(query, Decoding::Percent).into_iter();
+    let (own, others): (Vec<_>, Vec<_>) = parameters.partition(is_own);
     let is_translated = others.iter().any(|parameter| dialect.entry(&parameter.name).is_some());
     let is_set = dialect.surroundings.is_some_and(|surroundings| (surroundings.are_set)());
     if !errors.is_empty() || !(is_translated || is_set) {
@@ -165,11 +165,7 @@ fn url(scheme: &str, rest: &str, families: Families, findings: &mut Findings) ->
 fn jdbc(text: &str, families: Families, findings: &mut Findings) -> Option<String> {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let name = name.to_ascii_lowercase();
-    let found = dialects(families, Form::Jdbc).find_map(|dialect| {
-        let (_, scheme) = dialect.schemes.iter().find(|(known, _)| *known == name)?;
-        Some((dialect, *scheme))
-    });
-    let Some((dialect, scheme)) = found else {
+    let Some((dialect, scheme)) = with_scheme(&name, families, Form::Jdbc) else {
         let known: Vec<&str> = dialects(families, Form::Jdbc)
             .flat_map(|dialect| dialect.schemes)
             .map(|(name, _)| *name)
@@ -203,12 +199,11 @@ fn jdbc(text: &str, families: Families, findings: &mut Findings) -> Option<Strin
         return None;
     }
     let mut draft = Draft::new(scheme);
-    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (login, hosts) = authority.rsplit_once('@').unwrap_or(("", authority));
     let (user, password) = login.split_once(':').unwrap_or((login, ""));
-    draft.user = (!user.is_empty()).then(|| decoded(user));
-    draft.password = (!password.is_empty()).then(|| decoded(password));
-    draft.database = (!path.is_empty()).then(|| decoded(path));
+    draft.user = (!user.is_empty()).then(|| percent_decode(user));
+    draft.password = (!password.is_empty()).then(|| percent_decode(password));
+    draft.database = (!path.is_empty()).then(|| percent_decode(path));
     if !hosts.is_empty() {
         draft.take_hosts(hosts, findings);
     }
@@ -216,7 +211,7 @@ fn jdbc(text: &str, families: Families, findings: &mut Findings) -> Option<Strin
     if !findings.errors.is_empty() {
         return None;
     }
-    let mut parameters = readers::query(query, dialect.decoding, false);
+    let mut parameters = readers::query(query, dialect.decoding);
     if !mode.is_empty() {
         parameters.push(Parameter { name: mode.to_owned(), value: String::new(), doubtful: true });
     }
@@ -233,7 +228,7 @@ fn file(text: &str, dialect: &'static Dialect, scheme: &str, findings: &mut Find
         ));
     }
     let mut draft = Draft::new(scheme);
-    let parameters = readers::query(query, dialect.decoding, false);
+    let parameters = readers::query(query, dialect.decoding);
     apply(dialect, parameters, &mut draft, findings);
     let options: Vec<String> = draft.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let mark = if options.is_empty() { "" } else { "?" };
@@ -250,15 +245,14 @@ fn from_go(
     let mut draft = Draft::new(dialect.schemes[0].1);
     draft.user = (!go.user.is_empty()).then(|| go.user.to_owned());
     draft.password = go.password.map(str::to_owned);
-    let database = percent_decode_str(go.database).decode_utf8_lossy().into_owned();
-    draft.database = (!database.is_empty()).then_some(database);
+    draft.database = (!go.database.is_empty()).then(|| percent_decode(go.database));
     match (go.protocol, go.address.filter(|address| !address.is_empty())) {
         ("unix", Some(path)) => draft.socket = Some(path.to_owned()),
         ("unix", None) => findings.error("unix() names no socket: write unix(/PATH)"),
         (_, Some(address)) => draft.take_hosts(address, findings),
         (_, None) => draft.hosts.push(("127.0.0.1".into(), None)),
     }
-    let parameters = readers::query(go.query, dialect.decoding, false);
+    let parameters = readers::query(go.query, dialect.decoding);
     finished(dialect, draft, parameters, families, findings)
 }
 

@@ -11,10 +11,13 @@ mod page;
 mod readers;
 pub(crate) mod row;
 mod trim;
+pub(crate) mod words;
 
 pub(crate) use families::{Families, names_of};
+pub(crate) use forms::begins;
 pub(crate) use page::page;
 
+use crate::net::url::percent_decode;
 use crate::schemes;
 use families::{family_of, is_server};
 use findings::Findings;
@@ -26,7 +29,7 @@ use std::fmt;
 pub(crate) struct Pasted<'a> {
     /// The URL. It may have a password: it must never be shown.
     pub(crate) url: Cow<'a, str>,
-    /// What was left out or changed, for the user.
+    /// Parts that were left out or changed, for the user.
     pub(crate) notes: Vec<String>,
 }
 
@@ -41,10 +44,8 @@ impl Pasted<'_> {
     pub(crate) fn has_password(&self, text: &str) -> bool {
         let login =
             self.url.split_once("://").and_then(|(_, rest)| Some(rest.split_once('@')?.0.split_once(':')?.1));
-        let decoded =
-            |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
-        let bare = decoded(text).replace('\\', "");
-        login.is_some_and(|password| bare.contains(&decoded(password).replace('\\', "")))
+        let bare = |text: &str| percent_decode(text).replace('\\', "");
+        login.is_some_and(|password| bare(text).contains(&bare(password)))
     }
 
     /// True if the text was no URL of Lydite's.
@@ -75,11 +76,6 @@ pub(crate) fn read(text: &str, families: Families) -> Result<Pasted<'_>, Vec<Str
         Some(url) => Pasted { url: Cow::Owned(url), notes },
         None => Pasted { notes, ..unchanged(bare) },
     })
-}
-
-/// True if a part of a list begins a connection string without a scheme.
-pub(crate) fn begins(part: &str, families: Families) -> bool {
-    forms::begins(part, families)
 }
 
 fn unchanged(text: &str) -> Pasted<'_> {

@@ -10,9 +10,7 @@ pub(crate) fn page(families: Families) -> String {
 
 /// Returns the table of a dialect: a row for each parameter.
 fn table(dialect: &Dialect) -> String {
-    let rows = dialect.rows.iter().flat_map(|rows| rows.iter()).map(row);
-    let groups = dialect.groups.iter().flat_map(|groups| groups.iter()).map(group);
-    let lines: String = rows.chain(groups).collect();
+    let lines: String = dialect.all_rows().map(row).chain(dialect.all_groups().map(group)).collect();
     format!("\n## {}\n\n{}\n\n| parameter | Lydite |\n|---|---|\n{lines}", dialect.name, dialect.about)
 }
 

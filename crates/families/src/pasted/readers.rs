@@ -3,23 +3,22 @@
 use super::apply::Parameter;
 use super::findings::Findings;
 use super::row::Decoding;
+use crate::net::url::percent_decode;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Splits `NAME=VALUE&NAME=VALUE`. `doubtful` is true for all names if a part of a password may stand there.
-pub(crate) fn query(text: &str, decoding: Decoding, doubtful: bool) -> Vec<Parameter> {
-    let decoded = |text: &str| {
-        let spaced = if decoding == Decoding::Form { text.replace('+', " ") } else { text.to_owned() };
-        match decoding {
-            Decoding::None => spaced,
-            _ => percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned(),
-        }
+/// Splits `NAME=VALUE&NAME=VALUE`.
+pub(crate) fn query(text: &str, decoding: Decoding) -> Vec<Parameter> {
+    let decoded = |text: &str| match decoding {
+        Decoding::None => text.to_owned(),
+        Decoding::Percent => percent_decode(text),
+        Decoding::Form => percent_decode(&text.replace('+', " ")),
     };
-    let mut behind_password = doubtful;
+    let mut behind_password = false;
     let mut parameters = Vec::new();
     let mut rest = text;
     for option in text.split('&') {
-        // What comes later may be the end of a login before an @.
+        // Later text may be the end of a login before an @.
         rest = rest.strip_prefix(option).unwrap_or(rest);
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let doubtful = behind_password || !option.contains('=') || option.contains('@') || rest.contains('@');

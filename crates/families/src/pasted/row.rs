@@ -58,7 +58,7 @@ pub(crate) enum Variable {
     None,
     /// The family reads it where the URL leaves the parameter out.
     Read(&'static str),
-    /// Its value is judged as the parameter's.
+    /// The value is judged as the parameter's.
     Judged(&'static str),
 }
 
@@ -75,7 +75,7 @@ impl Variable {
 /// A parameter.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// Its names; the first one identifies it.
+    /// Names; the first one identifies the parameter.
     pub(crate) names: &'static [&'static str],
     pub(crate) variable: Variable,
     pub(crate) meaning: Meaning,
@@ -144,7 +144,7 @@ pub(crate) struct Dialect {
     pub(crate) rows: &'static [&'static [Row]],
     pub(crate) groups: &'static [&'static [Group]],
     pub(crate) decoding: Decoding,
-    /// True if what stands behind a `#` is left out.
+    /// True if the driver leaves out the text behind a `#`.
     pub(crate) has_fragments: bool,
     /// Option of the URL that names a Unix socket.
     pub(crate) socket: &'static str,
@@ -183,26 +183,30 @@ pub(crate) enum Entry {
 }
 
 impl Dialect {
+    /// Returns the rows of all tables.
+    pub(crate) fn all_rows(&self) -> impl Iterator<Item = &'static Row> {
+        self.rows.iter().flat_map(|rows| rows.iter())
+    }
+
+    /// Returns the groups of all tables.
+    pub(crate) fn all_groups(&self) -> impl Iterator<Item = &'static Group> {
+        self.groups.iter().flat_map(|groups| groups.iter())
+    }
+
     /// Returns all names, as the book lists them.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
-        let rows = self.rows.iter().flat_map(|rows| rows.iter()).flat_map(|row| row.names.iter());
-        rows.chain(self.groups.iter().flat_map(|groups| groups.iter()).flat_map(|group| group.names.iter()))
-            .copied()
+        let rows = self.all_rows().flat_map(|row| row.names.iter());
+        rows.chain(self.all_groups().flat_map(|group| group.names.iter())).copied()
     }
 
     /// Returns the entry of a parameter. Names have neither case nor spaces.
     pub(crate) fn entry(&self, name: &str) -> Option<Entry> {
         let name = plain(name);
         let has = |names: &[&str]| names.iter().any(|known| plain(known) == name);
-        let row = self.rows.iter().flat_map(|rows| rows.iter()).find(|row| has(row.names));
-        row.map(Entry::Row).or_else(|| {
-            let group = self.groups.iter().flat_map(|groups| groups.iter()).find(|group| has(group.names));
-            group.map(Entry::Group)
-        })
+        let row = self.all_rows().find(|row| has(row.names));
+        row.map(Entry::Row).or_else(|| self.all_groups().find(|group| has(group.names)).map(Entry::Group))
     }
-}
 
-impl Dialect {
     /// True if a parameter is known, and its value too where there is a list of values.
     pub(crate) fn takes(&self, name: &str, value: &str) -> bool {
         match self.entry(name) {
@@ -239,7 +243,7 @@ pub(crate) fn is_same(known: &str, value: &str) -> bool {
     }
 }
 
-/// Returns a name without what does not matter.
+/// Returns a name without blanks and in lower case, as names are compared.
 pub(crate) fn plain(name: &str) -> String {
     name.chars().filter(|letter| !letter.is_whitespace()).flat_map(char::to_lowercase).collect()
 }

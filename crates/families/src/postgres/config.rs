@@ -358,12 +358,8 @@ fn host(parsed: &ParsedUrl, host: Option<String>, errors: &mut Vec<String>) -> H
 
 /// Reads the option `port`.
 fn port(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Option<u16> {
-    let text = parsed.options.get(PORT.name)?;
-    let port = text.parse().ok().filter(|&port| port > 0);
-    if port.is_none() {
-        errors.push(format!("target option port={text:?} must be a whole number from 1 to 65535"));
-    }
-    port
+    let port = parsed.number(PORT.name, 1..=u32::from(u16::MAX), errors)?;
+    u16::try_from(port).ok()
 }
 
 /// Reads the option `schema`.

@@ -105,9 +105,7 @@ pub(crate) struct Postgres {
     endpoints: Arc<Endpoints>,
     /// Limit of the round trips of measured sessions.
     limit: Option<Arc<Limit>>,
-    /// Set once the server is found to be of the kind that the URL names.
-    known: OnceLock<()>,
-    /// Kind of what is between, once this is known.
+    /// Kind of what is between. It is set once the server is found to be of the kind that the URL names.
     between: OnceLock<Between>,
     /// True if the existing tables are partitioned over shards, once this is known.
     parted: OnceLock<bool>,
@@ -133,7 +131,6 @@ impl Postgres {
             nodes,
             endpoints,
             limit,
-            known: OnceLock::new(),
             between: OnceLock::new(),
             parted: OnceLock::new(),
             partitions_suit: OnceLock::new(),
@@ -151,7 +148,7 @@ impl Postgres {
     /// Connects as [`Self::connect_wire`] does, with the settings of a connection for a purpose.
     fn connect_wire_for(&self, purpose: Purpose) -> Result<Wire, TargetError> {
         let mut wire = on_any(&self.nodes, |node| connected_for(node, purpose))?;
-        if self.known.get().is_none() {
+        if self.between.get().is_none() {
             let mut told = Vec::new();
             wire.query_each(
                 "SELECT version(), count(*) FROM pg_extension WHERE extname = 'citus'",
@@ -169,7 +166,6 @@ impl Postgres {
             }
             let between = poolers::between(&mut wire, &self.config)?;
             self.between.get_or_init(|| between);
-            self.known.get_or_init(|| ());
         }
         Ok(wire)
     }
@@ -585,7 +581,7 @@ impl Postgres {
             return self.pool_note(sessions);
         }
         // Only a superuser may use the reserved connections. A setting that a version lacks gives no row. A superuser
-        // is not held to the limits of roles and databases, of which -1 is none.
+        // is not held to the limits of roles and databases, where -1 means no limit.
         let limits = [
             (
                 "the server",

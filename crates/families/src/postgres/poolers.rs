@@ -18,8 +18,10 @@ const PROCESS: &str = "SELECT pg_backend_pid()";
 /// Times that a connection is asked for its process while another one holds one. A pooler may hand its connections out in
 /// turn.
 const LOOKS: usize = 4;
-/// Longest wait for a connection of a pool that Lydite can't do without, and for others.
-const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(1)];
+/// Longest wait for a connection of a pool that Lydite can't do without.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest wait for a further connection of a pool.
+const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 /// Transactions that Lydite holds open at once, beside those of sessions: the mark of a run, and a check on one snapshot
 /// over three connections.
 const LEAST: usize = 4;
@@ -43,7 +45,7 @@ pub(super) fn between(wire: &mut Wire, config: &Config) -> Result<Between, Targe
     if own.is_empty() || own == process.to_string() {
         return Ok(Between::Nothing);
     }
-    wire.limit(Some(PATIENCE[0])).map_err(failed)?;
+    wire.limit(Some(PATIENCE)).map_err(failed)?;
     let shares = shares(wire, config, &own)?;
     wire.limit(None).map_err(failed)?;
     if !shares {
@@ -56,7 +58,7 @@ pub(super) fn between(wire: &mut Wire, config: &Config) -> Result<Between, Targe
              (PgBouncer)"
         )));
     }
-    let found = at_once(config, LEAST, PATIENCE[0])?;
+    let found = at_once(config, LEAST, PATIENCE)?;
     if found < LEAST { Err(too_few(config, found)) } else { Ok(Between::Pooler) }
 }
 
@@ -72,7 +74,7 @@ fn shares(wire: &mut Wire, config: &Config, own: &str) -> Result<bool, TargetErr
     };
     // The second connection keeps the server's connection that it gets, so the first one must get another.
     let mut other = connected_for(config, Purpose::Administration)?;
-    other.limit(Some(PATIENCE[0])).map_err(failed)?;
+    other.limit(Some(PATIENCE)).map_err(failed)?;
     other.execute("BEGIN").map_err(failed)?;
     let held = other.column(PROCESS).map_err(failed)?.concat();
     for _ in 0..LOOKS {
@@ -125,7 +127,7 @@ impl Postgres {
     pub(super) fn pool_note(&self, sessions: u32) -> Result<Option<String>, TargetError> {
         let config = &self.config;
         let wanted = usize::try_from(sessions).unwrap_or(MOST).saturating_add(1).min(MOST);
-        let found = at_once(config, wanted, PATIENCE[1])?;
+        let found = at_once(config, wanted, SHORT_PATIENCE)?;
         Ok((found < wanted).then(|| {
             format!(
                 "{}: the pooler gives {found} connections of the server at once: some of the {sessions} sessions wait for one, \

@@ -107,8 +107,8 @@ impl Texts {
         let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
         let mut texts = vec![Text::default(); count];
         for (statement, sql) in statements {
-            let (name, sql, described) = (format!("{statement:?}"), sql.clone(), OnceLock::new());
-            texts[statement.index()] = Text { name, sql, described };
+            texts[statement.index()] =
+                Text { name: format!("{statement:?}"), sql: sql.clone(), ..Text::default() };
         }
         Self(texts)
     }

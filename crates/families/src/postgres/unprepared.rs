@@ -20,9 +20,9 @@ pub(super) const STATEMENTS: OptionSpec = OptionSpec {
     about: "form of the statements; unprepared needs no session of the server and works behind poolers in transaction mode",
 };
 
-/// Its values.
+/// Values of the option.
 pub(super) const VALUES: [&str; 2] = ["prepared", UNPREPARED];
-/// Its value for connections without a session of the server.
+/// Value for connections without a session of the server.
 pub(super) const UNPREPARED: &str = "unprepared";
 
 /// Reason why tables over shards need a session of the server.
@@ -35,7 +35,7 @@ const ALONE: &str = "VACUUM";
 /// Kind of what is between Lydite and the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Between {
-    /// Nothing, or what keeps a session of the server for each connection.
+    /// Nothing, or a pooler that keeps a session of the server for each connection.
     Nothing,
     /// A pooler in transaction mode.
     Pooler,
@@ -61,7 +61,7 @@ const DEFAULTS: [(&str, &str); 3] = [
     ("default_transaction_read_only", "transaction_read_only"),
     ("default_transaction_deferrable", "transaction_deferrable"),
 ];
-/// Those of them that the BEGIN of each measured transaction names.
+/// Settings among them that the BEGIN of each measured transaction names.
 const NAMED_BY_BEGIN: [&str; 2] = [DEFAULTS[0].0, DEFAULTS[1].0];
 
 /// Beginning of each transaction of a connection.

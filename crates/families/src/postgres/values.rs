@@ -4,7 +4,7 @@ use crate::postgres::numeric;
 use bytes::{BufMut, BytesMut};
 use fallible_iterator::FallibleIterator;
 use lydite_database::sql::value::{Field, Rows, Value};
-use lydite_tpcc::Timestamp;
+use lydite_tpcc::{Cents, Timestamp};
 use postgres_protocol::types::{ArrayDimension, array_from_sql, array_to_sql};
 use postgres_protocol::{IsNull, Oid};
 use std::error::Error;
@@ -39,12 +39,7 @@ pub(super) fn encode(value: &Value<'_>, oid: Oid, out: &mut BytesMut) -> Encoded
         Value::Int(number) => int(*number, oid, out),
         Value::OptionalInt(Some(number)) => int(*number, oid, out),
         Value::OptionalInt(None) | Value::OptionalText(None) => Ok(IsNull::Yes),
-        Value::Money(cents) => {
-            let mut bytes = Vec::with_capacity(24);
-            numeric::put_cents(*cents, &mut bytes);
-            out.put_slice(&bytes);
-            Ok(IsNull::No)
-        }
+        Value::Money(cents) => money(*cents, out),
         Value::Text(text) | Value::OptionalText(Some(text)) => {
             out.put_slice(text.as_bytes());
             Ok(IsNull::No)
@@ -58,13 +53,15 @@ pub(super) fn encode(value: &Value<'_>, oid: Oid, out: &mut BytesMut) -> Encoded
             let element = if oid == INT8_ARRAY { INT8 } else { INT4 };
             array(numbers, element, out, |number, out| int(i64::from(*number), element, out))
         }
-        Value::Monies(amounts) => array(amounts, NUMERIC, out, |amount, out| {
-            let mut bytes = Vec::with_capacity(24);
-            numeric::put_cents(*amount, &mut bytes);
-            out.put_slice(&bytes);
-            Ok(IsNull::No)
-        }),
+        Value::Monies(amounts) => array(amounts, NUMERIC, out, |amount, out| money(*amount, out)),
     }
+}
+
+fn money(amount: Cents, out: &mut BytesMut) -> Encoded {
+    let mut bytes = Vec::with_capacity(24);
+    numeric::put_cents(amount, &mut bytes);
+    out.put_slice(&bytes);
+    Ok(IsNull::No)
 }
 
 fn int(number: i64, oid: Oid, out: &mut BytesMut) -> Encoded {

@@ -3,6 +3,7 @@
 use crate::pasted::row::Meaning::Choice;
 use crate::pasted::row::Word::{Ignored, Rejected, Same, Sets};
 use crate::pasted::row::{Decoding, Dialect, Form, Group, Row};
+use crate::pasted::words::VALUES;
 
 /// The dialects of the family.
 pub(crate) static DIALECTS: &[&Dialect] = &[&JDBC];
@@ -50,7 +51,7 @@ const GROUPS: &[Group] = &[
         &["busy_timeout", "cache", "shared_cache", "locking_mode", "temp_store", "mmap_size", "page_size"],
     ),
     Group::ignored(
-        "it changes what an application sees, and nothing for Lydite",
+        VALUES,
         &[
             "date_class",
             "date_precision",

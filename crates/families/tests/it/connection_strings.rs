@@ -1,5 +1,4 @@
-//! Connection strings as people paste them: each is read as the program reads it that it is of, or rejected with the
-//! reason.
+//! Connection strings as people paste them: each is read as its own program reads it, or rejected with the reason.
 
 use lydite_database::TxMode;
 use lydite_families::TargetSpec;

@@ -20,7 +20,7 @@ const PASSWORDS: [&str; 9] = [
     "a S3cr3tM",
 ];
 
-/// What people write instead of a URL, or wrongly. `{s}` is the scheme and `{p}` the password.
+/// Texts that people write instead of a URL, and mistakes in URLs. `{s}` is the scheme and `{p}` the password.
 const FORMS: [&str; 24] = [
     "{s}://u:{p}",
     "{s}://u:{p}@",

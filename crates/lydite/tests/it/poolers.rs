@@ -49,10 +49,7 @@ fn a_pooler_that_shares_connections_is_rejected_and_one_that_keeps_them_is_a_tar
     let url = pooler.url("pooled") + "?schema=own";
     lydite(&["load", &url, "--warehouses", "1", "--size", "tiny", "--quiet"]).code(0);
     lydite(&["check", &url, "--quiet"]).code(0);
-    let directory = scratch();
-    let path = directory.path().join("result");
-    let plan = ["run", &url, "--terminals", "2", "--warmup", "0", "--duration", "1s", "--quiet"];
-    lydite(&[&plan[..], &["--json", text(&path)]].concat()).code(0);
+    run(&url, &[]);
     assert_eq!(server.psql("pooled", "SELECT count(*) FROM own.lydite_meta WHERE value = 'ready'"), "1");
 }
 

@@ -1,8 +1,8 @@
 //! Parameters of the drivers for .NET: MySqlConnector and Connector/NET.
 
 use super::words::{
-    ALIVE, CONNECTING, FILES, PACKED, POOL, PUBLIC_KEY, SPREAD, STATEMENTS, STORE, TEXTS, VALUES, VERSIONS,
-    several_hosts,
+    ALIVE, CONNECTING, DNS, FILES, PACKED, POOL, PUBLIC_KEY, SPREAD, STATEMENTS, STORE, TEXTS, VALUES,
+    VERSIONS, several_hosts,
 };
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;
@@ -123,7 +123,7 @@ const GROUPS: &[Group] = &[
     ),
     Group::rejected(VERSIONS, &["Tls Version", "Tls Cipher Suites"]),
     Group::rejected(PIPE, &["Pipe", "Pipe Name", "Shared Memory Name"]),
-    Group::rejected("Lydite finds no hosts by DNS records: name them", &["Dns Srv"]),
+    Group::rejected(DNS, &["Dns Srv"]),
     Group::rejected(
         "start the tunnel with ssh -L, and name its port",
         &["SshHostName", "SshPort", "SshUserName", "SshPassword", "SshKeyFile", "SshPassPhrase"],

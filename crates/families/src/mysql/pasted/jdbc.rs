@@ -1,8 +1,8 @@
 //! Parameters of MySQL's driver for Java (Connector/J), and of MariaDB's.
 
 use super::words::{
-    ALIVE, CONNECTING, FILES, FIRST, LEVEL, LEVELS, LOGIN, PACKED, POOL, PUBLIC_KEY, SESSION, SPREAD,
-    STATEMENTS, STORE, TEXTS, VALUES, VERSIONS, ZONE, several_hosts, without_tls,
+    ALIVE, CODE, CONNECTING, DNS, FILES, FIRST, LEVEL, LEVELS, LOGIN, OWN_ADDRESS, PACKED, POOL, PUBLIC_KEY,
+    SESSION, SPREAD, STATEMENTS, STORE, TEXTS, VALUES, VERSIONS, ZONE, several_hosts, without_tls,
 };
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;
@@ -13,8 +13,6 @@ use crate::pasted::row::{Decoding, Dialect, Form, Given, Group, Row, Unit};
 const CREATE: &str = "Lydite makes no databases: create it first";
 const REPLICATION: &str =
     "its first host is the primary: name that one alone, and the others with --replicas";
-const CODE: &str = "it names code in Java, which Lydite can't run: leave it out (a proxy of a cloud has a program of its own: \
-                    start it, and name its address)";
 
 /// Parameters of both.
 const ROWS: &[Row] = &[
@@ -271,12 +269,12 @@ const GROUPS: &[Group] = &[
             "clientInfoProvider",
         ],
     ),
-    Group::rejected("Lydite can't choose its own address: leave it out", &["localSocketAddress"]),
+    Group::rejected(OWN_ADDRESS, &["localSocketAddress"]),
     Group::rejected(
         "Lydite connects without a proxy: name an address that it reaches",
         &["socksProxyHost", "socksProxyPort"],
     ),
-    Group::rejected("Lydite finds no hosts by DNS records: name them", &["dnsSrv"]),
+    Group::rejected(DNS, &["dnsSrv"]),
     Group::rejected("Lydite has one password: leave it out", &["password1", "password2", "password3"]),
     Group::rejected(
         "Lydite can't restrict the login: leave it out",

@@ -3,26 +3,19 @@
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;
 use crate::pasted::row::Word::{self, Rejected, Sets};
+pub(super) use crate::pasted::words::{CODE, OWN_ADDRESS, POOL, SPREAD, STATEMENTS, VALUES, VERSIONS, ZONE};
 
-/// Reason for parameters of pools.
-pub(super) const POOL: &str = "each session of Lydite has a connection of its own";
 /// Reason for parameters about lost connections.
 pub(super) const ALIVE: &str =
     "Lydite gives a host up after 30 s without an answer from its network, and connects anew";
 /// Reason for the time of connecting.
 pub(super) const CONNECTING: &str = "Lydite waits 10 s at most for each step of a connection";
-/// Reason for parameters about statements.
-pub(super) const STATEMENTS: &str = "Lydite prepares its statements; --tx says how they travel";
-/// Reason for parameters about values.
-pub(super) const VALUES: &str = "it changes what an application sees, and nothing for Lydite";
 /// Reason for texts.
 pub(super) const TEXTS: &str = "Lydite sets the character set of every connection";
-/// Reason for the time zone.
-pub(super) const ZONE: &str = "Lydite sets the time zone of every connection";
 /// Reason for modes of SQL.
 pub(super) const MODES: &str = "Lydite sets sql_mode of every connection";
-/// Reason for the addresses of several servers.
-pub(super) const SPREAD: &str = "sessions are spread over all hosts";
+/// Reason for hosts in DNS records.
+pub(super) const DNS: &str = "Lydite finds no hosts by DNS records: name them";
 /// Reason for compression.
 pub(super) const PACKED: &str = "Lydite sends nothing compressed";
 /// Reason for keys of passwords.
@@ -38,8 +31,6 @@ pub(super) const SESSION: &str = "Lydite sets no variables for you: set it on th
 /// Reason for what begins a session.
 pub(super) const FIRST: &str =
     "Lydite runs no statement of yours on each connection: set it on the server, or leave it out";
-/// Reason for versions and ciphers of TLS.
-pub(super) const VERSIONS: &str = "Lydite takes TLS 1.2 or 1.3 as the server does: leave it out";
 /// Reason for files on the client.
 pub(super) const FILES: &str = "Lydite loads rows its own way";
 

@@ -1,8 +1,8 @@
 //! Parameters of PostgreSQL's driver for .NET (Npgsql).
 
 use super::words::{
-    ALIVE, ALLOW, GSS, KERBEROS, PASSPHRASE, POOL, PRIMARY, REVOKED, SPREAD, STANDBY, STATEMENTS, TEXTS,
-    VALUES, ZONE, several_hosts,
+    ALIVE, ALLOW, ASKED, BUFFERS, GSS, KERBEROS, PASSPHRASE, POOL, PRIMARY, REVOKED, SPREAD, STANDBY,
+    STATEMENTS, TEXTS, VALUES, ZONE, several_hosts,
 };
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;
@@ -47,14 +47,7 @@ const ROWS: &[Row] = &[
     Row::new(&["SSL Certificate"], Option("sslcert")),
     Row::new(&["SSL Key"], Option("sslkey")),
     Row::new(&["Check Certificate Revocation"], Choice("", &[("false", Same)], Rejected(REVOKED))),
-    Row::new(
-        &["SSL Negotiation"],
-        Choice(
-            "",
-            &[("Postgres", Same)],
-            Ignored("Lydite asks for TLS first, a round trip more for each connection"),
-        ),
-    ),
+    Row::new(&["SSL Negotiation"], Choice("", &[("Postgres", Same)], Ignored(ASKED))),
     Row::new(
         &["Channel Binding"],
         Choice(
@@ -130,7 +123,7 @@ const GROUPS: &[Group] = &[
     ),
     Group::ignored(STATEMENTS, &["Max Auto Prepare", "Auto Prepare Min Usages"]),
     Group::ignored(
-        "Lydite leaves the sizes of buffers to the system",
+        BUFFERS,
         &["Read Buffer Size", "Write Buffer Size", "Socket Receive Buffer Size", "Socket Send Buffer Size"],
     ),
     Group::ignored(

@@ -3,8 +3,8 @@
 use super::libpq::KEYWORDS;
 use super::service;
 use super::words::{
-    ALIVE, ALLOW, CONTAINER, GSS, KERBEROS, PASSPHRASE, PRIMARY, SPREAD, STANDBY, STATEMENTS, UNPREPARED,
-    VALUES, only_postgres, several_hosts,
+    ALIVE, ALLOW, ASKED, BUFFERS, CODE, CONTAINER, GSS, KERBEROS, OWN_ADDRESS, PASSPHRASE, PRIMARY, SPREAD,
+    STANDBY, STATEMENTS, UNPREPARED, VALUES, only_postgres, several_hosts,
 };
 use crate::net::url::variable;
 use crate::pasted::draft::Draft;
@@ -49,14 +49,7 @@ const ROWS: &[Row] = &[
     Row::new(&["sslcert"], Option("sslcert")),
     Row::new(&["sslkey"], Combined("`sslkey` with the same file; `.pk8`, `.p12` and `.pfx` are rejected")),
     Row::new(&["channelBinding"], Option("channel_binding")),
-    Row::new(
-        &["sslNegotiation"],
-        Choice(
-            "",
-            &[("postgres", Same)],
-            Ignored("Lydite asks for TLS first, a round trip more for each connection"),
-        ),
-    ),
+    Row::new(&["sslNegotiation"], Choice("", &[("postgres", Same)], Ignored(ASKED))),
     Row::new(
         &["gssEncMode"],
         Choice("", &[("require", Rejected("Lydite has no GSSAPI: write sslmode=require"))], Ignored(GSS)),
@@ -156,10 +149,7 @@ const GROUPS: &[Group] = &[
             "hostRecheckSeconds",
         ],
     ),
-    Group::ignored(
-        "Lydite leaves the sizes of buffers to the system",
-        &["receiveBufferSize", "sendBufferSize", "maxResultBuffer", "maxSendBufferSize"],
-    ),
+    Group::ignored(BUFFERS, &["receiveBufferSize", "sendBufferSize", "maxResultBuffer", "maxSendBufferSize"]),
     Group::ignored(
         KERBEROS,
         &[
@@ -175,8 +165,7 @@ const GROUPS: &[Group] = &[
     ),
     Group::rejected(PASSPHRASE, &["sslpassword", "sslpasswordcallback"]),
     Group::rejected(
-        "it names code in Java, which Lydite can't run: leave it out (a proxy of a cloud has a program of its own: start it, and \
-         name its address)",
+        CODE,
         &[
             "socketFactory",
             "socketFactoryArg",
@@ -185,7 +174,7 @@ const GROUPS: &[Group] = &[
             "authenticationPluginClassName",
         ],
     ),
-    Group::rejected("Lydite can't choose its own address: leave it out", &["localSocketAddress"]),
+    Group::rejected(OWN_ADDRESS, &["localSocketAddress"]),
     Group::rejected(
         "Lydite can't restrict the login: leave it out, or write channelBinding=require for SCRAM alone",
         &["requireAuth"],
@@ -262,7 +251,7 @@ fn tls(given: &Given, draft: &mut Draft, findings: &mut Findings) {
     };
     draft.set("sslmode", mode);
     if !mode.starts_with("verify") && draft.get("sslrootcert").is_some() {
-        draft.options.retain(|(name, _)| name != "sslrootcert");
+        draft.unset("sslrootcert");
         findings.ignored("sslrootcert", "the driver reads it for verify-ca and verify-full only");
     }
 }

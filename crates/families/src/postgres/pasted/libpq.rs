@@ -3,7 +3,7 @@
 use super::service;
 use super::words::{
     ALIVE, ALLOW, CONTAINER, GSS, KERBEROS, PASSPHRASE, POOL, PRIMARY, REVOKED, SPREAD, STANDBY, STATEMENTS,
-    TEXTS, UNPREPARED, VALUES, ZONE, only_postgres, several_hosts,
+    TEXTS, UNPREPARED, VALUES, VERSIONS, ZONE, only_postgres, several_hosts,
 };
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;
@@ -12,8 +12,6 @@ use crate::pasted::row::Meaning::{
 };
 use crate::pasted::row::Word::{Ignored, Rejected, Same, Sets};
 use crate::pasted::row::{Decoding, Dialect, Form, Given, Group, Row, Surroundings, Unit, Word};
-
-const TLS_VERSIONS: &str = "Lydite takes TLS 1.2 or 1.3 as the server does: leave it out";
 
 /// Parameters of libpq.
 const ROWS: &[Row] = &[
@@ -92,10 +90,10 @@ const ROWS: &[Row] = &[
     .judged("PGSSLSNI"),
     Row::new(
         &["ssl_min_protocol_version"],
-        Choice("", &[("TLSv1", Same), ("TLSv1.1", Same), ("TLSv1.2", Same)], Rejected(TLS_VERSIONS)),
+        Choice("", &[("TLSv1", Same), ("TLSv1.1", Same), ("TLSv1.2", Same)], Rejected(VERSIONS)),
     )
     .judged("PGSSLMINPROTOCOLVERSION"),
-    Row::new(&["ssl_max_protocol_version"], Choice("", &[("TLSv1.3", Same)], Rejected(TLS_VERSIONS)))
+    Row::new(&["ssl_max_protocol_version"], Choice("", &[("TLSv1.3", Same)], Rejected(VERSIONS)))
         .judged("PGSSLMAXPROTOCOLVERSION"),
     Row::new(
         &["gssencmode"],

@@ -21,13 +21,18 @@ pub(super) fn fill(dialect: &Dialect, given: &Given, draft: &mut Draft, findings
     if let Some(name) = named.filter(|name| !name.is_empty()) {
         add(dialect, (&name, given.get("servicefile")), draft, findings);
     }
-    if draft.hosts.is_empty() && draft.socket.is_none() && draft.get("host").is_none() {
+    if !has_place(draft) {
         match variable(&["PGHOST"]) {
             Some(directory) if directory.starts_with('/') => draft.socket = Some(directory),
             Some(hosts) => draft.take_hosts(&hosts, findings),
             None => draft.hosts.push(("localhost".into(), None)),
         }
     }
+}
+
+/// True if a draft names a host or a socket.
+fn has_place(draft: &Draft) -> bool {
+    !draft.hosts.is_empty() || draft.socket.is_some() || draft.get("host").is_some()
 }
 
 /// Adds the parameters of a service, which are those of `dialect`. The file may be named.
@@ -51,7 +56,7 @@ pub(super) fn add(
     }
     let mut service = Draft::new(&draft.scheme);
     apply(dialect, parameters, &mut service, findings);
-    if draft.hosts.is_empty() && draft.socket.is_none() && draft.get("host").is_none() {
+    if !has_place(draft) {
         draft.hosts = service.hosts;
         draft.socket = service.socket;
     }

@@ -3,26 +3,21 @@
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;
 use crate::pasted::row::Word;
+pub(super) use crate::pasted::words::{CODE, OWN_ADDRESS, POOL, SPREAD, STATEMENTS, VALUES, VERSIONS, ZONE};
 use crate::postgres::unprepared::{self, STATEMENTS as OPTION};
 
 /// Reason for what belongs to a login by Kerberos.
 pub(super) const KERBEROS: &str = "Lydite has no login by Kerberos; it matters only there";
-/// Reason for parameters of pools.
-pub(super) const POOL: &str = "each session of Lydite has a connection of its own";
 /// Reason for parameters about lost connections.
 pub(super) const ALIVE: &str = "Lydite gives a host up after 30 s without an answer from its network";
-/// Reason for parameters about statements.
-pub(super) const STATEMENTS: &str = "Lydite prepares its statements; --tx says how they travel";
 /// Meaning of statements that a driver does not prepare.
 pub(super) const UNPREPARED: Word = Word::Sets(unprepared::UNPREPARED);
-/// Reason for parameters about values.
-pub(super) const VALUES: &str = "it changes what an application sees, and nothing for Lydite";
 /// Reason for texts.
 pub(super) const TEXTS: &str = "Lydite talks UTF-8";
-/// Reason for the time zone.
-pub(super) const ZONE: &str = "Lydite sets the time zone of every connection";
-/// Reason for the addresses of several servers.
-pub(super) const SPREAD: &str = "sessions are spread over all hosts";
+/// Reason for sizes of buffers.
+pub(super) const BUFFERS: &str = "Lydite leaves the sizes of buffers to the system";
+/// Reason for TLS without asking the server first.
+pub(super) const ASKED: &str = "Lydite asks for TLS first, a round trip more for each connection";
 /// Reason for a wish that Lydite has too.
 pub(super) const PRIMARY: &str = "Lydite rejects a standby by itself, among several hosts too: name the primary alone if others are standbys";
 /// Reason for a wish for a standby.
@@ -42,7 +37,7 @@ pub(super) const ALLOW: &str = "Lydite does not try without TLS first: write pre
 /// Takes the option for unprepared statements back, where the database of the URL lacks it.
 pub(super) fn only_postgres(draft: &mut Draft, findings: &mut Findings) {
     if !draft.scheme.starts_with("postgres") && draft.get(OPTION.name).is_some() {
-        draft.options.retain(|(name, _)| name != OPTION.name);
+        draft.unset(OPTION.name);
         findings.note(format!(
             "{}: statements are prepared: only postgres: has statements=unprepared",
             draft.scheme
