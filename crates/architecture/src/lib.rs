@@ -2,6 +2,7 @@
 //!
 //! Nothing of the product is compiled for it. The rules are the tests in `tests/it/`.
 
+pub mod book;
 pub mod circles;
 pub mod imported;
 pub mod imports;

@@ -9,7 +9,7 @@ const BATCHES: usize = 12;
 /// The slope of a latency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Growth {
-    /// Seconds by which the latency grows in each second. So large is the share of requests without an answer.
+    /// Growth of the latency, in seconds per second. Equals the share of requests that get no answer.
     pub slope: f64,
     /// Lower end of its interval.
     pub low: f64,

@@ -1,6 +1,6 @@
 //! A queue whose response times can be computed: requests at random moments, servers that take exponential times (M/M/c).
 
-/// A queue with so many servers, each of which answers after an exponential time with this mean.
+/// A queue with so many servers. Each answers after an exponential time with this mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Queue {
     /// Servers, at least one.

@@ -1,5 +1,6 @@
 //! The links of the book and of the files beside it lead to pages and headings that are there.
 
+use lydite_architecture::book;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -60,17 +61,6 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-fn pages_of(directory: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).expect("a directory") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            pages_of(&path, into);
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            into.push(path);
-        }
-    }
-}
-
 /// Links that lead nowhere, each with its page.
 fn broken(pages: &BTreeMap<PathBuf, Page>, is_there: impl Fn(&Path) -> bool) -> Vec<String> {
     let mut broken = Vec::new();
@@ -93,9 +83,8 @@ fn broken(pages: &BTreeMap<PathBuf, Page>, is_there: impl Fn(&Path) -> bool) -> 
 
 #[test]
 fn every_link_leads_to_a_page_and_a_heading_that_are_there() {
-    let root = plain(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
-    let mut paths = Vec::new();
-    pages_of(&root.join("docs/src"), &mut paths);
+    let root = book::root().expect("the root");
+    let mut paths = book::pages().expect("the book");
     for entry in fs::read_dir(&root).expect("the root") {
         let path = entry.expect("an entry").path();
         paths.extend(path.extension().is_some_and(|extension| extension == "md").then_some(path));
@@ -112,9 +101,9 @@ fn every_link_leads_to_a_page_and_a_heading_that_are_there() {
     let summary = &pages[&root.join("docs/src/SUMMARY.md")];
     let listed: BTreeSet<PathBuf> =
         summary.links.iter().map(|link| plain(&root.join("docs/src").join(link))).collect();
-    let book = pages.keys().filter(|path| path.starts_with(root.join("docs/src")));
+    let in_book = pages.keys().filter(|path| path.starts_with(root.join("docs/src")));
     let lost: Vec<&PathBuf> =
-        book.filter(|path| !path.ends_with("SUMMARY.md") && !listed.contains(*path)).collect();
+        in_book.filter(|path| !path.ends_with("SUMMARY.md") && !listed.contains(*path)).collect();
     assert!(lost.is_empty(), "the summary of the book does not list {lost:?}");
 }
 

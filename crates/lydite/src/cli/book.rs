@@ -3,8 +3,8 @@
 
 use super::Cli;
 use clap::Parser as _;
+use lydite_architecture::book;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Ends a command in what the shell writes; no argument is that.
@@ -64,22 +64,11 @@ fn calls(block: &str) -> Vec<Vec<String>> {
     calls
 }
 
-fn pages(directory: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).expect("the book") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            pages(&path, into);
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            into.push(path);
-        }
-    }
-}
-
 #[test]
 fn every_command_of_the_book_and_of_the_readme_is_one_that_the_program_takes() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut paths = vec![root.join("README.md")];
-    pages(&root.join("docs/src"), &mut paths);
+    let root = book::root().expect("the root");
+    let mut paths = book::pages().expect("the book");
+    paths.push(root.join("README.md"));
     let (mut number, mut refused) = (0, Vec::new());
     for path in paths {
         let page = fs::read_to_string(&path).expect("a page");

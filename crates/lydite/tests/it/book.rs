@@ -8,6 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+const COOKBOOK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/cookbook");
+
 /// Reads a page, and returns its commands and what replaces parts of them.
 fn recipe(page: &str) -> (String, Vec<(String, String)>) {
     let (mut commands, mut replaced, mut runs) = (String::new(), Vec::new(), false);
@@ -29,7 +31,7 @@ fn recipe(page: &str) -> (String, Vec<(String, String)>) {
 
 /// Runs the recipe of a page below `cookbook` in a directory of its own, with these variables. Returns the directory.
 fn cook(page: &str, variables: &[(&str, &str)]) -> Directory {
-    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/cookbook");
+    let book = Path::new(COOKBOOK);
     let written = fs::read_to_string(book.join(page)).expect("the page");
     let (mut commands, replaced) = recipe(&written);
     assert!(commands.contains("lydite "), "{page} runs nothing");
@@ -112,8 +114,7 @@ fn recipe_figure() {
 #[test]
 fn every_recipe_with_commands_to_run_has_a_test() {
     let tests = include_str!("book.rs");
-    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/cookbook");
-    for entry in fs::read_dir(book).expect("the cookbook") {
+    for entry in fs::read_dir(COOKBOOK).expect("the cookbook") {
         let path = entry.expect("an entry").path();
         let page = fs::read_to_string(&path).expect("a page");
         let name = path.file_name().expect("a name").to_string_lossy();
