@@ -15,8 +15,8 @@ pub(crate) type Orderer = (WarehouseId, DistrictId, CustomerId);
 /// An order: its district, its customer and its number.
 pub(crate) type Order = (Orderer, OrderId);
 
-/// Zeros that are written ahead of the lines.
-static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+/// Bytes that are written ahead of the lines, each time that they reach the end of these.
+const AHEAD: usize = 1 << 20;
 
 /// A success file that is written. An entry counts once it is on the disk.
 ///
@@ -73,8 +73,8 @@ impl Writer {
     fn append(&self, state: &mut State, lines: &str) -> io::Result<()> {
         let end = state.length + lines.len() as u64;
         while state.prepared < end {
-            self.file.write_all_at(&ZEROS, state.prepared)?;
-            state.prepared += ZEROS.len() as u64;
+            self.file.write_all_at(&vec![0; AHEAD], state.prepared)?;
+            state.prepared += AHEAD as u64;
         }
         self.file.write_all_at(lines.as_bytes(), state.length)?;
         state.length = end;

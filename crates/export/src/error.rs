@@ -51,9 +51,16 @@ pub enum ExportError {
         /// The cause.
         source: serde_json::Error,
     },
-    /// The program can't write Parquet.
-    #[error("this lydite can't write Parquet: use --to csv, which DuckDB, pandas and Polars read as well")]
+    /// The program was built without Parquet.
+    #[error(
+        "this lydite can't write Parquet: use --to csv, which DuckDB, pandas and Polars read as well, or install one \
+         that can from a clone: `cargo install --locked --path crates/lydite --features parquet`"
+    )]
     NoParquet,
+    /// The library for Parquet failed.
+    #[cfg(feature = "parquet")]
+    #[error("cannot write Parquet: {0}; use --to csv")]
+    Parquet(#[from] parquet::errors::ParquetError),
     /// The output can't be written.
     #[error("{0}")]
     Write(#[from] io::Error),

@@ -3,6 +3,8 @@
 mod csv;
 mod influx;
 mod openmetrics;
+#[cfg(feature = "parquet")]
+mod parquet;
 
 use crate::error::ExportError;
 use crate::table::{Row, Table};
@@ -20,6 +22,8 @@ pub struct Format {
     pub name: &'static str,
     /// Way to write it.
     pub layout: Layout,
+    /// True if people can read it: it may go to a terminal.
+    pub is_text: bool,
 }
 
 /// Files of a format.
@@ -31,12 +35,19 @@ pub enum Layout {
     OneDocument(WriteTables),
 }
 
+/// Name of the format that only a build with its feature can write.
+const PARQUET: &str = "parquet";
+#[cfg(feature = "parquet")]
+const WRITE_PARQUET: WriteTable = parquet::write;
+#[cfg(not(feature = "parquet"))]
+const WRITE_PARQUET: WriteTable = no_parquet;
+
 /// All formats.
 pub static FORMATS: [Format; 4] = [
-    Format { name: "csv", layout: Layout::FilePerTable(csv::write) },
-    Format { name: "parquet", layout: Layout::FilePerTable(no_parquet) },
-    Format { name: "openmetrics", layout: Layout::OneDocument(openmetrics::write) },
-    Format { name: "influx", layout: Layout::OneDocument(influx::write) },
+    Format { name: "csv", layout: Layout::FilePerTable(csv::write), is_text: true },
+    Format { name: PARQUET, layout: Layout::FilePerTable(WRITE_PARQUET), is_text: false },
+    Format { name: "openmetrics", layout: Layout::OneDocument(openmetrics::write), is_text: true },
+    Format { name: "influx", layout: Layout::OneDocument(influx::write), is_text: true },
 ];
 
 impl Format {
@@ -46,12 +57,12 @@ impl Format {
         FORMATS.iter().find(|format| format.name == name)
     }
 
-    /// Rejects a format that this program can't write.
+    /// Rejects a format that this program was built without.
     ///
     /// # Errors
     /// [`ExportError::NoParquet`].
     pub fn require(&self) -> Result<(), ExportError> {
-        if self.name == "parquet" { Err(ExportError::NoParquet) } else { Ok(()) }
+        if self.name == PARQUET && !cfg!(feature = "parquet") { Err(ExportError::NoParquet) } else { Ok(()) }
     }
 }
 
@@ -61,6 +72,7 @@ impl fmt::Debug for Format {
     }
 }
 
+#[cfg(not(feature = "parquet"))]
 fn no_parquet(_: &Table<'_>, _: &mut dyn Write) -> Result<(), ExportError> {
     Err(ExportError::NoParquet)
 }

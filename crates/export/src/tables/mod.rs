@@ -11,7 +11,6 @@ mod transactions;
 use crate::cell::Cell;
 use crate::table::TableKind;
 use lydite_report::model::Latency;
-use std::collections::BTreeMap;
 
 /// All tables, in the order of an export.
 pub static TABLES: [TableKind; 7] = [
@@ -70,11 +69,6 @@ impl TableKind {
 /// Returns the value of a second; null if the result has no such list.
 fn at<'a, T: Copy + Into<Cell<'a>>>(list: &[T], index: usize) -> Cell<'a> {
     list.get(index).copied().into()
-}
-
-/// Returns the sum of counts by their names; null if the result has no such count.
-fn sum<'a>(counts: &BTreeMap<String, u64>) -> Cell<'a> {
-    (!counts.is_empty()).then(|| counts.values().copied().fold(0, u64::saturating_add)).into()
 }
 
 /// Returns a summary of times, in the order of its columns: mean, median, percentiles, greatest.

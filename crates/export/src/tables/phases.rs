@@ -1,6 +1,5 @@
 //! The phases of a plan: what each asked for, its totals, its rate and its queue.
 
-use super::sum;
 use crate::cell::Cell;
 use crate::column::{Column, Kind};
 use crate::error::ExportError;
@@ -43,11 +42,11 @@ fn row(number: u32, phase: &PhaseResult, asked: String) -> [Cell<'_>; COLUMNS.le
         phase.from_s.into(),
         phase.to_s.into(),
         asked.into(),
-        sum(&phase.transactions),
-        sum(&phase.retries),
-        sum(&phase.failed),
-        sum(&phase.unknown),
-        sum(&phase.aborts),
+        PhaseResult::sum(&phase.transactions).into(),
+        PhaseResult::sum(&phase.retries).into(),
+        PhaseResult::sum(&phase.failed).into(),
+        PhaseResult::sum(&phase.unknown).into(),
+        PhaseResult::sum(&phase.aborts).into(),
         phase.tps.into(),
         rate.map(|rate| rate.asked_per_s).into(),
         rate.and_then(|rate| rate.actual.as_ref()).map(|actual| actual.due_per_s).into(),

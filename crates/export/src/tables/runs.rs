@@ -1,13 +1,12 @@
 //! One row for each result: its plan, its target, its machine and its totals.
 
-use super::sum;
 use crate::cell::Cell;
 use crate::column::{Column, Kind};
 use crate::error::ExportError;
 use crate::run::Run;
 use crate::table::Rows;
 use lydite_report::RunResult;
-use lydite_report::model::{Status, TransactionResult};
+use lydite_report::model::{PhaseResult, Status, TransactionResult};
 
 pub(super) const COLUMNS: [Column; 45] = [
     Column::fact("status", "`complete` or `partial`"),
@@ -97,11 +96,11 @@ fn row(result: &RunResult, plan: String) -> [Cell<'_>; COLUMNS.len()] {
         result.is_tpcc().then_some(result.nopm).into(),
         result.tps.into(),
         is_rte.then_some(result.efficiency_percent).into(),
-        total(|of| of.committed.saturating_add(of.rolled_back)),
+        total(TransactionResult::completed),
         total(|of| of.retries),
         total(|of| of.failed),
         total(|of| of.unknown),
-        sum(&result.aborts),
+        PhaseResult::sum(&result.aborts).into(),
         aborts("serialization"),
         aborts("deadlock"),
         aborts("lock_timeout"),
@@ -154,6 +153,5 @@ fn known<'a>(size: u64) -> Cell<'a> {
 
 /// Returns a count over all types of transactions; null without any type.
 fn total<'a>(result: &RunResult, of: fn(&TransactionResult) -> u64) -> Cell<'a> {
-    let all = &result.transactions;
-    (!all.is_empty()).then(|| all.values().map(of).fold(0, u64::saturating_add)).into()
+    (!result.transactions.is_empty()).then(|| result.total(of)).into()
 }

@@ -71,7 +71,7 @@ pub(super) fn fill<'a>(run: &'a Run<'a>, rows: &mut Rows<'_, 'a>) -> Result<(), 
 }
 
 fn row<'a>(name: &'a str, of: &TransactionResult, measured_s: f64) -> [Cell<'a>; COLUMNS.len()] {
-    let completed = of.committed.saturating_add(of.rolled_back);
+    let completed = of.completed();
     let per_s = (measured_s > 0.0).then(|| completed as f64 / measured_s);
     let [l0, l1, l2, l3, l4, l5, l6] = times(Some(&of.latency_ms));
     let [q0, q1, q2, q3, q4, q5, q6] = times(Some(&of.queue_ms));

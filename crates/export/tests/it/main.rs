@@ -4,5 +4,7 @@
 mod csv;
 mod influx;
 mod openmetrics;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod sample;
 mod tables;

@@ -10,10 +10,10 @@ pub(crate) struct ExportArgs {
     /// Results of runs, and directories of sweeps, `lydite ab` and `lydite find`, whose runs are exported
     #[arg(required = true, value_name = "RESULT.json|DIR")]
     pub(crate) results: Vec<PathBuf>,
-    /// Format: tables as CSV, OpenMetrics text for Prometheus, or Influx's line protocol; parquet is refused with what to do
+    /// Format: CSV or Parquet (in builds with that feature), OpenMetrics text for Prometheus, or Influx's line protocol
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(FORMATS.iter().map(|format| format.name)))]
     pub(crate) to: String,
-    /// New file, or directory of a file for each table of CSV; files that exist are left alone
+    /// New file, or directory of a file for each table of CSV or Parquet; files that exist are left alone
     /// [default: the standard output]
     #[arg(short, long, value_name = "FILE|DIR")]
     pub(crate) output: Option<PathBuf>,

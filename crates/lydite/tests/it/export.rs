@@ -138,8 +138,25 @@ fn what_has_no_tables_is_refused_with_what_to_do() {
         let refused = export(place, &[&["a.json"], arguments].concat()).code(2);
         assert!(refused.only_error().contains(words), "{words}: {refused:?}");
     }
-    let refused = export(place, &["a.json", "--to", "parquet", "-o", "p"]).code(2);
-    assert!(refused.only_error().contains("can't write Parquet: use --to csv"), "{refused:?}");
+}
+
+#[test]
+fn parquet_is_a_file_for_each_table_or_refused_with_how_to_build_it() {
+    let directory = scratch();
+    let place = directory.path();
+    result(place, "a.json", &[]);
+    let made = export(place, &["a.json", "--to", "parquet", "-o", "p"]);
+    if cfg!(feature = "parquet") {
+        assert_eq!(made.code(0).stdout.lines().count(), 7);
+        let series = fs::read(place.join("p/series.parquet")).unwrap();
+        assert!(series.starts_with(b"PAR1") && series.ends_with(b"PAR1"));
+    } else {
+        let refused = made.code(2);
+        for words in ["can't write Parquet: use --to csv", "--features parquet"] {
+            assert!(refused.only_error().contains(words), "{words}: {refused:?}");
+        }
+        assert!(!place.join("p").exists());
+    }
 }
 
 #[test]

@@ -225,7 +225,8 @@ impl Default for RunResult {
 
 impl RunResult {
     /// Returns the sum of a count over all types of transactions.
-    pub(crate) fn total(&self, of: fn(&TransactionResult) -> u64) -> u64 {
+    #[must_use]
+    pub fn total(&self, of: fn(&TransactionResult) -> u64) -> u64 {
         self.transactions.values().map(of).fold(0, u64::saturating_add)
     }
 
@@ -429,7 +430,7 @@ impl TransactionResult {
     /// Returns the completed transactions: committed, or rolled back as the input wants.
     #[must_use]
     pub fn completed(&self) -> u64 {
-        self.committed + self.rolled_back
+        self.committed.saturating_add(self.rolled_back)
     }
 }
 

@@ -55,7 +55,8 @@ impl PhaseResult {
     }
 
     /// Returns the sum of a count over its names; none if the result has no such count, as one of an earlier version.
-    pub(crate) fn sum(counts: &BTreeMap<String, u64>) -> Option<u64> {
+    #[must_use]
+    pub fn sum(counts: &BTreeMap<String, u64>) -> Option<u64> {
         (!counts.is_empty()).then(|| counts.values().copied().fold(0, u64::saturating_add))
     }
 }

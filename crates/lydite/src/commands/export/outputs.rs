@@ -6,7 +6,7 @@ use lydite_export::{ExportError, Format, Layout, Table, TableKind};
 use lydite_plan::destination::{Destination, PathKind, kind};
 use lydite_report::figures::plural;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// The place of an export.
@@ -56,12 +56,18 @@ impl Outputs {
         matches!(&self.place, Place::Stream(place) if place.is_stdout())
     }
 
-    /// Rejects files that exist, and streams that can't be written.
+    /// Rejects files that exist, streams that can't be written, and binary data on a terminal.
     fn require_new(&self, kinds: &[&'static TableKind]) -> Result<(), Failure> {
         let files = match &self.place {
             Place::Directory(path) => kinds.iter().map(|kind| self.file(path, kind)).collect(),
             Place::File(path) => vec![path.clone()],
             Place::Stream(place) => {
+                if place.is_stdout() && !self.format.is_text && io::stdout().is_terminal() {
+                    return Err(Failure::usage(format!(
+                        "--to {} is no text for a terminal: name a file with -o",
+                        self.format.name
+                    )));
+                }
                 return place
                     .check()
                     .map_err(|problem| Failure::usage(format!("-o: {} {problem}", place.shown())));
