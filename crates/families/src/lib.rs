@@ -44,6 +44,7 @@ pub use family::{Evidence, Family, PlacementSource, Scheme};
 pub use gemel::GemelServer;
 pub use grants::{Extra, GrantRequest, Grants, Work};
 pub use own_schema::{OwnSchema, Script, ScriptError, ScriptKind};
+pub use pasted::outcome::Outcome;
 pub use postgres::NOT_INTERLEAVED;
 pub use registry::{
     TargetSpec, default_port, families, family_of, leaves_out_password, parameters_page, strings_of,

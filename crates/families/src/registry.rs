@@ -44,7 +44,7 @@ static FAMILIES: [&Family; 12] = [
 ];
 
 /// All families, with the connection strings of other programs that they take.
-static PASTED: Families =
+pub(crate) static PASTED: Families =
     Families { families: &FAMILIES, dialects: &[postgres::DIALECTS, mysql::DIALECTS, sqlite::DIALECTS] };
 
 /// URLs of this process as messages show them, if the password was left out.
@@ -184,7 +184,7 @@ impl TargetSpec {
         let pasted = pasted::read(text, PASTED)?;
         let spec = Self::parse_url(&pasted.url, mode)?;
         let url = pasted.is_other().then(|| spec.without_password(&pasted.url));
-        let in_text = spec.config.has_server() && pasted.has_password(text) && has_password(&pasted.url);
+        let in_text = spec.config.has_server() && pasted.has_password;
         let text = in_text.then(|| number_of(text));
         Ok(Self { reading: Arc::new(Reading { url, notes: pasted.notes, text }), ..spec })
     }

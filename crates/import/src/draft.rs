@@ -165,7 +165,7 @@ impl Draft {
     pub(crate) fn option(&mut self, name: &'static str, value: impl Into<String>) -> Fate {
         let value = value.into();
         let fate = Fate::translated(format!("the URL's {name}={value}"));
-        self.place.options.insert(name, value);
+        self.place.options.insert(name.to_owned(), value);
         fate
     }
 

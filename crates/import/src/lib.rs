@@ -2,7 +2,8 @@
 //!
 //! [`read_files`] finds out from the content which program a file belongs to ([`TOOLS`]), and returns plans as TOML.
 //! Each program has a table with a row for each of its settings ([`Row`]), which says what becomes of it. A value of a
-//! file gets into a plan only through its row, and a password has none that could take it anywhere.
+//! file gets into a plan only through its row, and a password has none that could take it anywhere. The parameters of
+//! JDBC URLs are in the tables of `lydite_families`, which every command reads such URLs with.
 
 mod decimal;
 mod draft;
@@ -10,6 +11,7 @@ mod fate;
 mod given;
 mod import;
 mod jdbc;
+mod options;
 mod place;
 mod plan_text;
 mod product;
@@ -21,7 +23,6 @@ mod tools;
 
 pub use fate::{Fate, Kind};
 pub use import::{Import, ImportError, read_files, tool_of};
-pub use jdbc::PARAMETERS;
 pub use setting::Setting;
 pub use source::{Source, SourceError};
 pub use table::{Row, Tool};

@@ -56,7 +56,7 @@ pub(crate) struct Place {
     /// File of an embedded database.
     pub(crate) file: Option<String>,
     /// Options of the URL.
-    pub(crate) options: BTreeMap<&'static str, String>,
+    pub(crate) options: BTreeMap<String, String>,
 }
 
 impl Place {
@@ -89,7 +89,8 @@ impl Place {
         let mut url = match product.protocol {
             Protocol::File => format!("{}:{}", product.scheme, self.file.as_ref()?),
             _ => {
-                if self.hosts.is_empty() && !self.options.contains_key("socket") {
+                let is_socket = ["socket", "host"].iter().any(|option| self.options.contains_key(*option));
+                if self.hosts.is_empty() && !is_socket {
                     return None;
                 }
                 let user = self.user.as_deref().filter(|user| !user.is_empty());

@@ -2,6 +2,7 @@
 
 use super::draft::Draft;
 use super::findings::Findings;
+use super::outcome::Outcome;
 use super::row::{Dialect, Entry, Form, Given, Meaning, Row, Unit, Variable, Word, is_same, plain};
 use crate::duration::duration;
 use crate::net::CONNECT_TIMEOUT;
@@ -21,6 +22,56 @@ pub(crate) struct Parameter {
     pub(crate) doubtful: bool,
 }
 
+/// Gives the parameters of a string their meaning as [`apply`] does, and notes what became of each.
+pub(crate) fn conclude(
+    dialect: &Dialect,
+    parameters: Vec<Parameter>,
+    draft: &mut Draft,
+    findings: &mut Findings,
+) -> Given {
+    let given: Vec<(String, String)> =
+        parameters.iter().map(|one| (one.name.clone(), one.value.clone())).collect();
+    let applied = apply(dialect, parameters, draft, findings);
+    for (name, value) in given {
+        let outcome = match dialect.entry(&name) {
+            Some(Entry::Row(row)) => outcome(row, &value, draft),
+            // Others have an error or a note, which come before this.
+            Some(Entry::Group(_)) | None => Outcome::Same,
+        };
+        findings.conclude(&name, outcome);
+    }
+    applied
+}
+
+/// Returns what became of a parameter that has neither an error nor a note, after all have their meaning.
+fn outcome(row: &Row, value: &str, draft: &Draft) -> Outcome {
+    let used = |part: &str| Outcome::Used(part.to_owned());
+    let option = |option: &str| draft.written(option).map(Outcome::Used);
+    let left_out = |why: &str| Outcome::LeftOut(why.to_owned());
+    match row.meaning {
+        Meaning::Password => Outcome::Secret,
+        _ if value.is_empty() && row.sets.is_empty() => left_out("it is empty"),
+        Meaning::User => used("user"),
+        Meaning::Host | Meaning::Address => used("host"),
+        Meaning::Port => used("port"),
+        Meaning::Database => used("database"),
+        Meaning::Socket => used("Unix socket"),
+        Meaning::Option(name) | Meaning::First(name) => {
+            option(name).unwrap_or_else(|| left_out("it is empty"))
+        }
+        Meaning::Choice(name, words, _) => match words.iter().find(|(known, _)| is_same(known, value)) {
+            Some((_, Word::Sets(_))) => {
+                option(name).unwrap_or_else(|| left_out("this database has no such option"))
+            }
+            _ => Outcome::Same,
+        },
+        Meaning::Time(name, _) => option(name).unwrap_or(Outcome::Same),
+        Meaning::Connecting(_) => option("connect_timeout").unwrap_or_else(|| Outcome::LeftOut(most())),
+        Meaning::Combined(about) if row.sets.is_empty() => used(about),
+        Meaning::Combined(_) => option(row.sets).unwrap_or_else(|| left_out("another parameter decides")),
+    }
+}
+
 /// Gives the parameters of a dialect their meaning: parts and options of the draft, notes and errors. Returns those that
 /// have a row.
 pub(crate) fn apply(
@@ -33,16 +84,19 @@ pub(crate) fn apply(
     for (number, parameter) in parameters.into_iter().enumerate() {
         let Parameter { name, value, .. } = &parameter;
         match dialect.entry(name) {
-            None => findings.error(unknown(dialect, &parameter, number + 1)),
+            None => unknown(dialect, &parameter, number + 1, findings),
             Some(Entry::Group(group)) if group.rejected => {
                 findings.secret(value);
-                findings.error(format!("parameter {} of {}: {}", named(name), dialect.name, group.why));
+                findings.rejected(name, &format!("{} of {}: ", named(name), dialect.name), group.why);
             }
             Some(Entry::Group(group)) => findings.ignored(name, group.why),
             Some(Entry::Row(row)) => {
                 if given.0.iter().any(|(known, other)| known.names[0] == row.names[0] && other != value) {
-                    findings
-                        .error(format!("parameter {} is given twice: leave one of them out", named(name)));
+                    findings.unread(
+                        name,
+                        &format!("{} ", named(name)),
+                        "is given twice: leave one of them out",
+                    );
                 }
                 one(row, name, value, draft, findings);
                 given.0.push((row, parameter.value));
@@ -107,14 +161,20 @@ fn one(row: &'static Row, name: &str, value: &str, draft: &mut Draft, findings: 
                 Word::Same => {}
                 Word::Ignored(why) => findings.ignored(name, why),
                 Word::Rejected(why) => {
-                    findings.error(format!("parameter {}={}: {why}", plain_name(name), shown(value)));
+                    let head = format!("{}={}: ", plain_name(name), shown(value));
+                    // The last word of a list of values is for those that nobody knows.
+                    if known.is_none() && words.iter().any(|(_, word)| matches!(word, Word::Sets(_))) {
+                        findings.unread(name, &head, why);
+                    } else {
+                        findings.rejected(name, &head, why);
+                    }
                 }
             }
         }
         Meaning::Time(option, unit) => match time(value, unit) {
             Some(Duration::ZERO) => {}
             Some(time) => draft.set(option, written(time)),
-            None => findings.error(not_a_time(name, value, unit)),
+            None => not_a_time(name, value, unit, findings),
         },
         Meaning::Connecting(unit) => connecting(name, value, unit, draft, findings),
         Meaning::Combined(_) => {}
@@ -169,16 +229,18 @@ fn first(option: &'static str, name: &str, value: &str, draft: &mut Draft, findi
 
 /// Sets the time of connecting, which has a limit anyway.
 fn connecting(name: &str, value: &str, unit: Unit, draft: &mut Draft, findings: &mut Findings) {
-    let most = CONNECT_TIMEOUT.as_secs();
     match time(value, unit) {
         Some(time) if time > Duration::ZERO && time <= CONNECT_TIMEOUT => {
             draft.set("connect_timeout", time.as_secs_f64().ceil().to_string());
         }
-        Some(_) => {
-            findings.note(format!("{name}: Lydite waits {most} s at most for each step of a connection"))
-        }
-        None => findings.error(not_a_time(name, value, unit)),
+        Some(_) => findings.note(format!("{name}: {}", most())),
+        None => not_a_time(name, value, unit, findings),
     }
+}
+
+/// Returns the reason why a longer time of connecting is left out.
+fn most() -> String {
+    format!("Lydite waits {} s at most for each step of a connection", CONNECT_TIMEOUT.as_secs())
 }
 
 /// Reads a time.
@@ -202,13 +264,15 @@ fn written(time: Duration) -> String {
     }
 }
 
-fn not_a_time(name: &str, value: &str, unit: Unit) -> String {
+/// Adds the error of a value that is no time.
+fn not_a_time(name: &str, value: &str, unit: Unit, findings: &mut Findings) {
     let unit = match unit {
         Unit::Seconds => "a number of seconds",
         Unit::Milliseconds => "a number of milliseconds",
         Unit::Written => "a time such as 30s",
     };
-    format!("parameter {}={} is not {unit}", plain_name(name), shown(value))
+    let head = format!("{}={} ", plain_name(name), shown(value));
+    findings.unread(name, &head, &format!("is not {unit}"));
 }
 
 /// Returns a value for a message, or dots for one that is no plain word.
@@ -217,9 +281,9 @@ fn shown(value: &str) -> &str {
     if value.len() <= LONGEST && value.chars().all(is_plain) { value } else { "…" }
 }
 
-/// Returns the error of a parameter that no row has. A name that may be a part of a password is shown only if it is
+/// Adds the error of a parameter that no row has. A name that may be a part of a password is shown only if it is
 /// nearly a known one.
-fn unknown(dialect: &Dialect, parameter: &Parameter, number: usize) -> String {
+fn unknown(dialect: &Dialect, parameter: &Parameter, number: usize, findings: &mut Findings) {
     let name = plain(&parameter.name);
     let near = dialect.names().map(|known| (strsim::damerau_levenshtein(&name, &plain(known)), known));
     let meant = near.min_by_key(|(distance, _)| *distance);
@@ -227,29 +291,27 @@ fn unknown(dialect: &Dialect, parameter: &Parameter, number: usize) -> String {
     let is_plain = name.len() <= LONGEST && !name.is_empty() && parameter.name.chars().all(is_name);
     let typed = meant.filter(|(distance, _)| *distance <= TYPING_ERRORS && name.len() > 2 * TYPING_ERRORS);
     let all = "all are in the chapter \"Connection strings\" of the book";
+    let whole = &parameter.name;
+    let head = format!("{} of {} ", named(whole), dialect.name);
     match (typed, meant) {
         (Some((_, known)), _) => {
-            format!(
-                "parameter {} of {} is not known: did you mean {known}? {all}",
-                named(&parameter.name),
-                dialect.name
-            )
+            let why = format!("is not known: did you mean {known}? {all}");
+            findings.unknown(whole, &plain_name(whole), &head, &why);
         }
-        (None, Some((_, known))) if is_plain && !parameter.doubtful => format!(
-            "parameter {} of {} is not known: leave it out (the nearest known one is {known}; {all})",
-            named(&parameter.name),
-            dialect.name
-        ),
+        (None, Some((_, known))) if is_plain && !parameter.doubtful => {
+            let why = format!("is not known: leave it out (the nearest known one is {known}; {all})");
+            findings.unknown(whole, &plain_name(whole), &head, &why);
+        }
         _ => {
             let way_out = match dialect.form {
                 Form::Keywords => "quote it: password='…'",
                 Form::Ado => "quote it: Password=\"…\"",
                 Form::Url | Form::Jdbc | Form::Go => "write %26 in it for &, %3F for ?",
             };
-            format!(
-                "parameter number {number} of {} is not known; if it is a part of the password, {way_out}; {all}",
-                dialect.name
-            )
+            let number = format!("number {number}");
+            let head = format!("{number} of {} ", dialect.name);
+            let why = format!("is not known; if it is a part of the password, {way_out}; {all}");
+            findings.unknown(whole, &number, &head, &why);
         }
     }
 }

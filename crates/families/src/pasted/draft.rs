@@ -1,11 +1,13 @@
 //! The parts of a target while they are gathered, and the URL that they make.
 
 use super::findings::Findings;
+use lydite_database::target_url::encoded;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fmt;
+use std::path::Path;
 
 /// Characters that are written as `%` and two hexadecimal digits in a user, a password or a database.
-pub(crate) const PART: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const PART: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Characters that are encoded in an option: readers of messages want to see paths and lists as they are.
 const OPTION: AsciiSet =
     PART.remove(b'/').remove(b':').remove(b',').remove(b'=').remove(b'*').remove(b'[').remove(b']');
@@ -20,12 +22,18 @@ pub(crate) struct Draft {
     pub(crate) user: Option<String>,
     /// Password. It must never be shown.
     pub(crate) password: Option<String>,
+    /// True if the password stands in the string itself, not in a file that it names or in the environment.
+    pub(crate) password_in_text: bool,
     pub(crate) hosts: Vec<(String, Option<u16>)>,
     /// Ports of the hosts without one: one for all, or one for each. Zero is the usual port.
     pub(crate) ports: Vec<u16>,
     /// Directory or path of the server's Unix socket.
     pub(crate) socket: Option<String>,
     pub(crate) database: Option<String>,
+    /// Path of a database without a server; empty for a temporary file.
+    pub(crate) path: Option<String>,
+    /// True if the URL has no host, since an option names a Unix socket.
+    pub(crate) is_socket: bool,
     /// Options of the URL.
     pub(crate) options: Vec<(String, String)>,
 }
@@ -103,8 +111,19 @@ impl Draft {
         }
     }
 
+    /// Returns an option as the URL has it, `NAME=VALUE`.
+    pub(crate) fn written(&self, option: &str) -> Option<String> {
+        self.get(option).map(|value| written(option, value))
+    }
+
     /// Returns the URL. It has the password.
-    pub(crate) fn url(&self, is_socket: bool) -> String {
+    pub(crate) fn url(&self) -> String {
+        let options: Vec<String> = self.options.iter().map(|(name, value)| written(name, value)).collect();
+        let options = options.join("&");
+        let mark = if options.is_empty() { "" } else { "?" };
+        if let Some(path) = &self.path {
+            return format!("{}:{}{mark}{options}", self.scheme, encoded(Path::new(path)));
+        }
         let part = |text: &str| utf8_percent_encode(text, &PART).to_string();
         let mut login = self.user.as_deref().map(part).unwrap_or_default();
         if let Some(password) = self.password.as_deref().filter(|password| !password.is_empty()) {
@@ -118,17 +137,17 @@ impl Draft {
             port.map_or(name.clone(), |port| format!("{name}:{port}"))
         };
         let mut hosts = self.hosts.iter().map(host).collect::<Vec<_>>().join(",");
-        if hosts.is_empty() && !is_socket {
+        if hosts.is_empty() && !self.is_socket {
             hosts = "localhost".into();
         }
         let database = self.database.as_deref().map(part).unwrap_or_default();
-        let option = |(name, value): &(String, String)| {
-            format!("{}={}", utf8_percent_encode(name, &OPTION), utf8_percent_encode(value, &OPTION))
-        };
-        let options = self.options.iter().map(option).collect::<Vec<_>>().join("&");
-        let mark = if options.is_empty() { "" } else { "?" };
         format!("{}://{login}{hosts}/{database}{mark}{options}", self.scheme)
     }
+}
+
+/// Returns an option as a URL has it.
+fn written(name: &str, value: &str) -> String {
+    format!("{}={}", utf8_percent_encode(name, &OPTION), utf8_percent_encode(value, &OPTION))
 }
 
 /// Splits `HOST` or `HOST:PORT`; a bare address of IPv6 has no port.

@@ -1,14 +1,13 @@
 //! The forms of connection strings: recognised, cut, and turned into a URL.
 
-use super::apply::{Parameter, apply, variables};
+use super::apply::{Parameter, conclude, variables};
 use super::draft::Draft;
 use super::families::{Families, dialects, family_of, is_server, usual_port, with_scheme};
 use super::findings::Findings;
 use super::readers;
 use super::row::{Decoding, Dialect, Form, Given, plain};
 use crate::net::url::{ServerUrl, authority, percent_decode};
-use lydite_database::target_url::{ParsedUrl, encoded, with_lower_scheme};
-use std::path::Path;
+use lydite_database::target_url::{ParsedUrl, with_lower_scheme};
 
 /// Databases with a driver for Java that Lydite does not drive.
 const OTHERS: [(&str, &str); 12] = [
@@ -41,10 +40,23 @@ const OF_SQL_SERVER: [&str; 7] = [
 const MISPLACED: &str = "has an @ or # in the wrong place: in a password write %2F for a slash, %40 for @, %3A for a colon, %3F \
                          for a question mark, %23 for #";
 
-/// Returns the URL that a connection string means; `None` for other text, and for a URL of Lydite's.
-pub(crate) fn read(text: &str, families: Families, findings: &mut Findings) -> Option<String> {
+/// Meaning of a connection string of another program.
+pub(crate) enum Meant {
+    /// The text with a scheme of Lydite's.
+    Url(String),
+    Place(Box<Draft>),
+}
+
+impl Meant {
+    fn place(draft: Draft) -> Self {
+        Self::Place(Box::new(draft))
+    }
+}
+
+/// Returns what a connection string means; `None` for other text, and for a URL of Lydite's.
+pub(crate) fn read(text: &str, families: Families, findings: &mut Findings) -> Option<Meant> {
     if let Some(rest) = behind_jdbc(text) {
-        return jdbc(rest, families, findings);
+        return jdbc(rest, families, findings).map(Meant::place);
     }
     let lower = with_lower_scheme(text);
     if let Some((scheme, rest)) = lower.split_once("://")
@@ -56,14 +68,16 @@ pub(crate) fn read(text: &str, families: Families, findings: &mut Findings) -> O
     let name = plain(text.split_once('=').map_or("", |(name, _)| name));
     let known = |form| dialects(families, form).find(|dialect| dialect.entry(&name).is_some());
     if text.contains(';') && known(Form::Ado).is_some() && !is_keywords_before_semicolon(text, families) {
-        return semicolons(text, families, findings);
+        return semicolons(text, families, findings).map(Meant::place);
     }
     if let Some(dialect) = known(Form::Keywords) {
         let parameters = readers::keywords(text, findings);
-        return finished(dialect, Draft::new(dialect.schemes[0].1), parameters, families, findings);
+        let draft = Draft::new(dialect.schemes[0].1);
+        return Some(Meant::place(finished(dialect, draft, parameters, families, findings)));
     }
     let go = readers::go(text).filter(|go| family_of(go.user, families).is_none())?;
-    from_go(&go, dialects(families, Form::Go).next()?, families, findings)
+    let draft = from_go(&go, dialects(families, Form::Go).next()?, families, findings);
+    Some(Meant::place(draft))
 }
 
 /// Returns the text behind `jdbc:`.
@@ -81,18 +95,19 @@ pub(crate) fn begins(text: &str, families: Families) -> bool {
     behind_jdbc(text).is_some() || has_name || readers::go(text).is_some_and(|go| !go.user.is_empty())
 }
 
-/// Gives the parameters their meaning, and returns the URL. It is of no use if there are errors.
+/// Gives the parameters their meaning, and returns the parts of the URL. They are of no use if there are errors.
 fn finished(
     dialect: &'static Dialect,
     mut draft: Draft,
     parameters: Vec<Parameter>,
     families: Families,
     findings: &mut Findings,
-) -> Option<String> {
+) -> Draft {
     if let Some(password) = &draft.password {
         findings.secret(password);
     }
-    let given = apply(dialect, parameters, &mut draft, findings);
+    let given = conclude(dialect, parameters, &mut draft, findings);
+    draft.password_in_text = draft.password.as_ref().is_some_and(|password| !password.is_empty());
     if let Some(surroundings) = dialect.surroundings {
         (surroundings.fill)(&given, &mut draft, findings);
         variables(dialect, &given, &mut draft, findings);
@@ -106,12 +121,12 @@ fn finished(
         let usual = usual_port(&draft.scheme, families);
         draft.hosts.iter_mut().for_each(|(_, port)| *port = port.or(usual));
     }
-    let is_socket = draft.get(dialect.socket).is_some();
-    Some(draft.url(is_socket))
+    draft.is_socket = draft.get(dialect.socket).is_some();
+    draft
 }
 
 /// Reads a URL with options that are not Lydite's.
-fn url(scheme: &str, rest: &str, families: Families, findings: &mut Findings) -> Option<String> {
+fn url(scheme: &str, rest: &str, families: Families, findings: &mut Findings) -> Option<Meant> {
     let (base, driver) = scheme.split_once('+').map_or((scheme, None), |(base, driver)| (base, Some(driver)));
     let (dialect, name) = with_scheme(base, families, Form::Url)?;
     if driver == Some("srv") {
@@ -121,7 +136,7 @@ fn url(scheme: &str, rest: &str, families: Families, findings: &mut Findings) ->
         return None;
     }
     let text = format!("{name}://{rest}");
-    let renamed = (name != scheme).then(|| text.clone());
+    let renamed = || (name != scheme).then(|| Meant::Url(text.clone()));
     let family = family_of(name, families)?;
     let mut errors = Vec::new();
     let query = text.split_once('?').map_or("", |(_, query)| query);
@@ -144,12 +159,12 @@ fn url(scheme: &str, rest: &str, families: Families, findings: &mut Findings) ->
     let is_set = dialect.surroundings.is_some_and(|surroundings| (surroundings.are_set)());
     if !errors.is_empty() || !(is_translated || is_set) {
         variables(dialect, &Given::default(), &mut Draft::default(), findings);
-        return renamed;
+        return renamed();
     }
     // Errors of the other parts are the family's.
-    let Ok(server) = ServerUrl::parse(&parsed, name, dialect.socket, &mut errors) else { return renamed };
+    let Ok(server) = ServerUrl::parse(&parsed, name, dialect.socket, &mut errors) else { return renamed() };
     if !errors.is_empty() {
-        return renamed;
+        return renamed();
     }
     let mut draft = Draft::new(name);
     if has_host {
@@ -158,11 +173,11 @@ fn url(scheme: &str, rest: &str, families: Families, findings: &mut Findings) ->
     }
     (draft.user, draft.password, draft.database) = (server.user, server.password, server.database);
     draft.options = own.into_iter().map(|parameter| (parameter.name, parameter.value)).collect();
-    finished(dialect, draft, others, families, findings)
+    Some(Meant::place(finished(dialect, draft, others, families, findings)))
 }
 
 /// Reads a connection string of a driver for Java, behind `jdbc:`.
-fn jdbc(text: &str, families: Families, findings: &mut Findings) -> Option<String> {
+fn jdbc(text: &str, families: Families, findings: &mut Findings) -> Option<Draft> {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let name = name.to_ascii_lowercase();
     let Some((dialect, scheme)) = with_scheme(&name, families, Form::Jdbc) else {
@@ -208,18 +223,18 @@ fn jdbc(text: &str, families: Families, findings: &mut Findings) -> Option<Strin
         draft.take_hosts(hosts, findings);
     }
     // The parameters may be the rest of a password.
-    if !findings.errors.is_empty() {
+    if findings.has_errors() {
         return None;
     }
     let mut parameters = readers::query(query, dialect.decoding);
     if !mode.is_empty() {
         parameters.push(Parameter { name: mode.to_owned(), value: String::new(), doubtful: true });
     }
-    finished(dialect, draft, parameters, families, findings)
+    Some(finished(dialect, draft, parameters, families, findings))
 }
 
 /// Reads the path of a database without a server, and its parameters.
-fn file(text: &str, dialect: &'static Dialect, scheme: &str, findings: &mut Findings) -> String {
+fn file(text: &str, dialect: &'static Dialect, scheme: &str, findings: &mut Findings) -> Draft {
     let (path, query) = text.split_once('?').unwrap_or((text, ""));
     let path = path.strip_prefix("file:").unwrap_or(path);
     if path == ":memory:" || query.contains("mode=memory") {
@@ -227,21 +242,18 @@ fn file(text: &str, dialect: &'static Dialect, scheme: &str, findings: &mut Find
             "jdbc:{scheme}: a database in memory is for one session alone: write {scheme}: for a temporary file"
         ));
     }
-    let mut draft = Draft::new(scheme);
-    let parameters = readers::query(query, dialect.decoding);
-    apply(dialect, parameters, &mut draft, findings);
-    let options: Vec<String> = draft.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let mark = if options.is_empty() { "" } else { "?" };
-    format!("{scheme}:{}{mark}{}", encoded(Path::new(path)), options.join("&"))
+    let mut draft = Draft { path: Some(path.to_owned()), ..Draft::new(scheme) };
+    conclude(dialect, readers::query(query, dialect.decoding), &mut draft, findings);
+    draft
 }
 
-/// Turns a Go connection string into a URL.
+/// Turns a Go connection string into the parts of a URL.
 fn from_go(
     go: &readers::Go<'_>,
     dialect: &'static Dialect,
     families: Families,
     findings: &mut Findings,
-) -> Option<String> {
+) -> Draft {
     let mut draft = Draft::new(dialect.schemes[0].1);
     draft.user = (!go.user.is_empty()).then(|| go.user.to_owned());
     draft.password = go.password.map(str::to_owned);
@@ -268,9 +280,9 @@ fn is_keywords_before_semicolon(text: &str, families: Families) -> bool {
 }
 
 /// Reads `NAME=VALUE;…`, whose names tell the database.
-fn semicolons(text: &str, families: Families, findings: &mut Findings) -> Option<String> {
+fn semicolons(text: &str, families: Families, findings: &mut Findings) -> Option<Draft> {
     let parameters = readers::semicolons(text, findings);
-    if !findings.errors.is_empty() {
+    if findings.has_errors() {
         return None;
     }
     if is_of_sql_server(&parameters) {
@@ -280,7 +292,7 @@ fn semicolons(text: &str, families: Families, findings: &mut Findings) -> Option
         return None;
     }
     let dialect = by_names(&parameters, families, findings)?;
-    finished(dialect, Draft::new(dialect.schemes[0].1), parameters, families, findings)
+    Some(finished(dialect, Draft::new(dialect.schemes[0].1), parameters, families, findings))
 }
 
 /// Returns the value of a parameter.

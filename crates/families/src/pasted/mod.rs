@@ -7,8 +7,9 @@ pub(crate) mod draft;
 mod families;
 pub(crate) mod findings;
 mod forms;
+pub(crate) mod outcome;
 mod page;
-mod readers;
+pub(crate) mod readers;
 pub(crate) mod row;
 mod trim;
 pub(crate) mod words;
@@ -17,10 +18,12 @@ pub(crate) use families::{Families, names_of};
 pub(crate) use forms::begins;
 pub(crate) use page::page;
 
-use crate::net::url::percent_decode;
+use crate::net::url::has_password;
 use crate::schemes;
+use draft::Draft;
 use families::{family_of, is_server};
-use findings::Findings;
+use findings::{Findings, Outcomes};
+use forms::Meant;
 use lydite_database::target_url::with_lower_scheme;
 use std::borrow::Cow;
 use std::fmt;
@@ -29,6 +32,8 @@ use std::fmt;
 pub(crate) struct Pasted<'a> {
     /// The URL. It may have a password: it must never be shown.
     pub(crate) url: Cow<'a, str>,
+    /// True if the password stands in the text itself, not in a file that it names or in the environment.
+    pub(crate) has_password: bool,
     /// Parts that were left out or changed, for the user.
     pub(crate) notes: Vec<String>,
 }
@@ -40,14 +45,6 @@ impl fmt::Debug for Pasted<'_> {
 }
 
 impl Pasted<'_> {
-    /// True if the password stands in the text, and not in a file that it names.
-    pub(crate) fn has_password(&self, text: &str) -> bool {
-        let login =
-            self.url.split_once("://").and_then(|(_, rest)| Some(rest.split_once('@')?.0.split_once(':')?.1));
-        let bare = |text: &str| percent_decode(text).replace('\\', "");
-        login.is_some_and(|password| bare(text).contains(&bare(password)))
-    }
-
     /// True if the text was no URL of Lydite's.
     pub(crate) fn is_other(&self) -> bool {
         matches!(self.url, Cow::Owned(_))
@@ -73,11 +70,31 @@ pub(crate) fn read(text: &str, families: Families) -> Result<Pasted<'_>, Vec<Str
         return Err(errors);
     }
     Ok(match read {
-        Some(url) => Pasted { url: Cow::Owned(url), notes },
+        Some(Meant::Url(url)) => Pasted { has_password: has_password(&url), url: Cow::Owned(url), notes },
+        Some(Meant::Place(draft)) => {
+            Pasted { has_password: draft.password_in_text, url: Cow::Owned(draft.url()), notes }
+        }
         None => Pasted { notes, ..unchanged(bare) },
     })
 }
 
+/// Cuts a connection string of another program into the parts of a URL. Parameters that Lydite can't follow don't
+/// make the string wrong: their outcomes say so.
+///
+/// # Errors
+/// The whole string can't be followed, or is none of another program: one line for each reason, without its secrets.
+pub(crate) fn parts(text: &str, families: Families) -> Result<(Draft, Outcomes), Vec<String>> {
+    let mut findings = Findings::default();
+    let read = forms::read(trim::bare(text), families, &mut findings);
+    let outcomes = findings.outcomes()?;
+    match read {
+        Some(Meant::Place(draft)) => Ok((*draft, outcomes)),
+        Some(Meant::Url(_)) | None => {
+            Err(vec!["target is no connection string of another program: write the URL yourself".into()])
+        }
+    }
+}
+
 fn unchanged(text: &str) -> Pasted<'_> {
-    Pasted { url: Cow::Borrowed(text), notes: Vec::new() }
+    Pasted { url: Cow::Borrowed(text), has_password: has_password(text), notes: Vec::new() }
 }

@@ -2,6 +2,7 @@
 
 use super::draft::Draft;
 use super::findings::Findings;
+pub(crate) use super::trim::plain;
 
 /// Meaning of one value of a parameter.
 #[derive(Clone, Copy, Debug)]
@@ -79,11 +80,18 @@ pub(crate) struct Row {
     pub(crate) names: &'static [&'static str],
     pub(crate) variable: Variable,
     pub(crate) meaning: Meaning,
+    /// Option that a combined parameter decides on; empty if it is a part of the URL, or several.
+    pub(crate) sets: &'static str,
 }
 
 impl Row {
     pub(crate) const fn new(names: &'static [&'static str], meaning: Meaning) -> Self {
-        Self { names, variable: Variable::None, meaning }
+        Self { names, variable: Variable::None, meaning, sets: "" }
+    }
+
+    /// Returns the row of a combined parameter with the option that it decides on.
+    pub(crate) const fn sets(self, option: &'static str) -> Self {
+        Self { sets: option, ..self }
     }
 
     /// Returns the row with an environment variable that the family reads.
@@ -241,11 +249,6 @@ pub(crate) fn is_same(known: &str, value: &str) -> bool {
         Some(known) => truth(value) == Some(known),
         None => plain(known) == plain(value),
     }
-}
-
-/// Returns a name without blanks and in lower case, as names are compared.
-pub(crate) fn plain(name: &str) -> String {
-    name.chars().filter(|letter| !letter.is_whitespace()).flat_map(char::to_lowercase).collect()
 }
 
 /// The parameters of a connection string that have a row, with their values.

@@ -1,4 +1,4 @@
-//! Blanks, line ends, a byte order mark and quotes that a paste brings around a connection string.
+//! Blanks, line ends, a byte order mark and quotes that a paste brings around a connection string, and blanks in names.
 
 /// Pairs of quotes.
 const QUOTES: [(char, char); 5] = [('"', '"'), ('\'', '\''), ('`', '`'), ('“', '”'), ('‘', '’')];
@@ -16,4 +16,9 @@ pub(crate) fn bare(text: &str) -> &str {
         }
     }
     text
+}
+
+/// Returns a name without blanks and in lower case, as names are compared.
+pub(crate) fn plain(name: &str) -> String {
+    name.chars().filter(|letter| !letter.is_whitespace()).flat_map(char::to_lowercase).collect()
 }

@@ -102,6 +102,11 @@ fn a_text_is_known_as_the_secret_one_only_if_its_password_is_in_it() {
         "host=h user=u password=it\\'s",
         "u:p@tcp(h)/db",
         "Host=h;Username=u;Password=p",
+        // The URL writes the password otherwise.
+        "Host=h;Username=u;Password=\"a\"\"b\"",
+        "password='a\\'b' host=h user=u",
+        "jdbc:postgresql://h/db?user=u&password=a+b%41",
+        "postgres://u:%41@h/db",
     ] {
         assert!(spec(text).is_secret_of(text), "{text}");
         assert!(!spec(text).is_secret_of("postgres://u@h/db"), "{text}");
@@ -109,4 +114,12 @@ fn a_text_is_known_as_the_secret_one_only_if_its_password_is_in_it() {
     for text in ["postgres://u@h/db", "host=h user=u", "sqlite:a:b@c"] {
         assert!(!spec(text).is_secret_of(text), "{text}");
     }
+    // The password of a service is in its file, even if its letters are in the text as well.
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("services");
+    std::fs::write(&file, "[one]\nhost=h\nuser=u\npassword=s\n").expect("a file");
+    let text = format!("service=one servicefile={}", file.display());
+    let read = spec(&text);
+    assert!(read.understood().is_some_and(|url| url.contains("u@h")), "{:?}", read.understood());
+    assert!(!read.is_secret_of(&text));
 }

@@ -47,7 +47,7 @@ const WAITS: &str =
 static ROWS: &[Row] = &[
     Row::plan("type", "the URL's scheme", Draft::product),
     Row::dropped("driver", "it is a class of Java; the URL's scheme chooses the protocol"),
-    Row::plan("url", "the URL, with the parameters below", jdbc::read),
+    Row::plan("url", "the URL, with its parameters", jdbc::read),
     Row::plan("username", "the URL's user", Draft::user),
     Row::secret("password"),
     Row::anyway("reconnectOnConnectionFailure", "lost sessions always reconnect"),

@@ -52,7 +52,7 @@ const COLLECTOR: &str = "`observe` samples the database, this machine and other 
 static ROWS: &[Row] = &[
     Row::plan("db", "the URL's scheme", Draft::product),
     Row::dropped("driver", "it is a class of Java; the URL's scheme chooses the protocol"),
-    Row::plan("conn", "the URL, with the parameters below", jdbc::read),
+    Row::plan("conn", "the URL, with its parameters", jdbc::read),
     Row::plan("user", "the URL's user", Draft::user),
     Row::secret("password"),
     Row::plan(

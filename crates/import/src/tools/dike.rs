@@ -5,7 +5,7 @@ use crate::decimal::{self, Milli, to_hundred};
 use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES, json_number};
 use crate::fate::Fate;
 use crate::given::Given;
-use crate::jdbc;
+use crate::options;
 use crate::product::Protocol;
 use crate::syntax::properties;
 use crate::table::{Row, Tool};
@@ -77,7 +77,7 @@ static ROWS: &[Row] = &[
     ),
     Row::plan("sslmode", "the URL's `sslmode` (PostgreSQL's protocol)", |draft, given| {
         match draft.place.protocol() {
-            Some(Protocol::Postgres) => jdbc::ssl_mode(draft, given),
+            Some(Protocol::Postgres) => options::ssl_mode(draft, given),
             _ => Fate::dropped("it is for PostgreSQL's protocol"),
         }
     }),

@@ -6,7 +6,7 @@ use crate::decimal::{self, Milli, WHOLE, total};
 use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES};
 use crate::fate::Fate;
 use crate::given::Given;
-use crate::jdbc;
+use crate::options;
 use crate::product::Protocol;
 use crate::source::{Source, SourceError};
 use crate::syntax::shell::{Word, program};
@@ -65,14 +65,14 @@ static ROWS: &[Row] = &[
     Row::plan("--db", "the URL's database", Draft::database),
     Row::plan("--conn-params", "the URL's `sslmode` and `application_name`; others are refused", parameters),
     Row::plan("--ssl-ca", "the URL's `ssl-ca` and `sslmode=verify-full`", |draft, given| {
-        let fate = jdbc::file(draft, "ssl-ca", given);
+        let fate = options::file(draft, "ssl-ca", given);
         if draft.place.options.contains_key("ssl-ca") {
             draft.option("sslmode", "verify-full");
         }
         fate
     }),
-    Row::plan("--ssl-cert", "the URL's `ssl-cert`", |draft, given| jdbc::file(draft, "ssl-cert", given)),
-    Row::plan("--ssl-key", "the URL's `ssl-key`", |draft, given| jdbc::file(draft, "ssl-key", given)),
+    Row::plan("--ssl-cert", "the URL's `ssl-cert`", |draft, given| options::file(draft, "ssl-cert", given)),
+    Row::plan("--ssl-key", "the URL's `ssl-key`", |draft, given| options::file(draft, "ssl-key", given)),
     Row::plan("--isolation", "the URL's `isolation`", |draft, given| match given.text() {
         "0" => draft.isolation(None),
         "2" => draft.isolation(Some("read-committed")),
@@ -251,13 +251,14 @@ fn go_time(text: &str) -> Option<u64> {
 /// Reads `--conn-params`.
 fn parameters(draft: &mut Draft, given: &Given) -> Fate {
     let is_postgres = draft.place.protocol() == Some(Protocol::Postgres);
-    for (name, value) in jdbc::pairs(given.text()) {
+    for parameter in given.text().split('&').filter(|parameter| !parameter.is_empty()) {
+        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         let part = given.part(value);
         let fate = match (name, is_postgres) {
-            ("sslmode", true) | ("tls", false) => jdbc::ssl_mode(draft, &part),
-            ("application_name", true) => jdbc::named(draft, "application_name", &part),
-            ("search_path", true) => jdbc::named(draft, "schema", &part),
-            ("sslrootcert", true) => jdbc::file(draft, "sslrootcert", &part),
+            ("sslmode", true) | ("tls", false) => options::ssl_mode(draft, &part),
+            ("application_name", true) => options::named(draft, "application_name", &part),
+            ("search_path", true) => options::named(draft, "schema", &part),
+            ("sslrootcert", true) => options::file(draft, "sslrootcert", &part),
             (
                 "parseTime" | "charset" | "collation" | "loc" | "interpolateParams" | "multiStatements",
                 false,
@@ -275,7 +276,7 @@ fn parameters(draft: &mut Draft, given: &Given) -> Fate {
 fn finish(draft: &mut Draft) {
     let is_postgres = draft.place.protocol() == Some(Protocol::Postgres);
     if is_postgres && !draft.place.options.contains_key("sslmode") {
-        draft.place.options.insert("sslmode", "require".to_owned());
+        draft.place.options.insert("sslmode".to_owned(), "require".to_owned());
         draft.note(
             "go-tpc's driver for PostgreSQL demands TLS unless --conn-params say otherwise: so does the URL",
         );

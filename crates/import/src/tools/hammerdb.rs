@@ -4,7 +4,7 @@ use crate::decimal::Milli;
 use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES, json_number};
 use crate::fate::Fate;
 use crate::given::Given;
-use crate::jdbc;
+use crate::options;
 use crate::product::{Product, other};
 use crate::source::{Source, SourceError};
 use crate::syntax::tcl::{self, Command, Word};
@@ -62,7 +62,7 @@ static ROWS: &[Row] = &[
     Row::plan("user", "the URL's user", Draft::user),
     Row::secret("pass, superuserpass, system_password, tpcc_pass, def_pass"),
     Row::plan("dbase", "the URL's database", Draft::database),
-    Row::plan("sslmode", "the URL's `sslmode`", jdbc::ssl_mode),
+    Row::plan("sslmode", "the URL's `sslmode`", options::ssl_mode),
     Row::dropped(
         "socket",
         "HammerDB takes the socket if it is there; write it as `socket` into the URL if it shall be used",
@@ -101,7 +101,7 @@ static ROWS: &[Row] = &[
         "HammerDB's number of partitions stands nowhere: set `partitions` in the URL",
     ),
     Row::plan("history_pk", "the URL's `history_key`", |draft, given| draft.on_off("history_key", given)),
-    Row::plan("storage_engine", "the URL's `engine`", |draft, given| jdbc::named(draft, "engine", given)),
+    Row::plan("storage_engine", "the URL's `engine`", |draft, given| options::named(draft, "engine", given)),
     Row::dropped("tspace", SPACE),
     Row::none("dritasnap", "replicas are named by `replicas` in the plan"),
     Row::none("oracompat", "there is no dialect for EDB's mode of Oracle"),

@@ -4,7 +4,7 @@ use super::lines::{self, Call};
 use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES};
 use crate::fate::Fate;
 use crate::given::Given;
-use crate::jdbc;
+use crate::options;
 use crate::source::{Source, SourceError};
 use crate::syntax::shell::{Word, program};
 use crate::table::{Row, Tool};
@@ -61,22 +61,26 @@ static ROWS: &[Row] = &[
         of(draft, "mysql", given, Draft::database)
     }),
     Row::plan("--mysql-socket", "the URL's `socket`", |draft, given| {
-        of(draft, "mysql", given, |draft, given| jdbc::file(draft, "socket", given))
+        of(draft, "mysql", given, |draft, given| options::file(draft, "socket", given))
     }),
     Row::secret("--mysql-password, --pgsql-password, MYSQL_PWD=, PGPASSWORD="),
-    Row::plan("--mysql-ssl", "the URL's `sslmode`", |draft, given| of(draft, "mysql", given, jdbc::ssl_mode)),
-    Row::plan("--mysql-ssl-ca", "the URL's `ssl-ca`", |draft, given| jdbc::file(draft, "ssl-ca", given)),
-    Row::plan("--mysql-ssl-cert", "the URL's `ssl-cert`", |draft, given| {
-        jdbc::file(draft, "ssl-cert", given)
+    Row::plan("--mysql-ssl", "the URL's `sslmode`", |draft, given| {
+        of(draft, "mysql", given, options::ssl_mode)
     }),
-    Row::plan("--mysql-ssl-key", "the URL's `ssl-key`", |draft, given| jdbc::file(draft, "ssl-key", given)),
+    Row::plan("--mysql-ssl-ca", "the URL's `ssl-ca`", |draft, given| options::file(draft, "ssl-ca", given)),
+    Row::plan("--mysql-ssl-cert", "the URL's `ssl-cert`", |draft, given| {
+        options::file(draft, "ssl-cert", given)
+    }),
+    Row::plan("--mysql-ssl-key", "the URL's `ssl-key`", |draft, given| {
+        options::file(draft, "ssl-key", given)
+    }),
     Row::none("--mysql-ssl-cipher", "client and server choose the best cipher"),
     Row::none("--mysql-compression", "packets are never compressed"),
     Row::dropped("--mysql-debug, --db-debug", "there is no trace of a library"),
     Row::dropped("--mysql-ignore-errors", "aborts are retried by their codes, and other errors are counted"),
     Row::none("--mysql-dry-run", "`lydite run null:` measures Lydite alone"),
     Row::plan("--mysql-storage-engine", "the URL's `engine`", |draft, given| {
-        of(draft, "mysql", given, |draft, given| jdbc::named(draft, "engine", given))
+        of(draft, "mysql", given, |draft, given| options::named(draft, "engine", given))
     }),
     Row::none(
         "--mysql-table-options",
@@ -95,10 +99,10 @@ static ROWS: &[Row] = &[
         of(draft, "postgres", given, Draft::database)
     }),
     Row::plan("--pgsql-sslmode", "the URL's `sslmode`", |draft, given| {
-        of(draft, "postgres", given, jdbc::ssl_mode)
+        of(draft, "postgres", given, options::ssl_mode)
     }),
     Row::plan("--pgsql-schema", "the URL's `schema`", |draft, given| {
-        of(draft, "postgres", given, |draft, given| jdbc::named(draft, "schema", given))
+        of(draft, "postgres", given, |draft, given| options::named(draft, "schema", given))
     }),
     Row::dropped("--db-ps-mode", "statements are always prepared on the server"),
     Row::plan("--trx-level", "the URL's `isolation`", |draft, given| {

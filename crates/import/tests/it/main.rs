@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod files;
+mod jdbc;
 mod leaks;
 mod page;
 mod sources;

@@ -1,7 +1,7 @@
 //! The book has each setting of each program.
 
 use lydite_architecture::kept;
-use lydite_import::{Kind, PARAMETERS, Row, TOOLS};
+use lydite_import::{Kind, Row, TOOLS};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
@@ -34,10 +34,6 @@ fn the_book_has_each_setting_of_each_program() {
         page.push('\n');
         table(&mut page, tool.rows);
     }
-    page.push_str(
-        "\n### Parameters of JDBC URLs\n\nOf `jdbc:postgresql:`, `jdbc:mysql:` and `jdbc:mariadb:`.\n",
-    );
-    table(&mut page, PARAMETERS);
     if let Err(error) = kept::compare(PAGE, &page) {
         panic!("{error}");
     }
@@ -45,8 +41,7 @@ fn the_book_has_each_setting_of_each_program() {
 
 #[test]
 fn a_table_has_each_setting_once() {
-    let tables = TOOLS.iter().map(|tool| (tool.name, tool.rows));
-    for (name, rows) in tables.chain([("JDBC", PARAMETERS)]) {
+    for (name, rows) in TOOLS.iter().map(|tool| (tool.name, tool.rows)) {
         let mut seen = BTreeSet::new();
         for row in rows {
             for setting in row.each() {

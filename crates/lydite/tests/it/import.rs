@@ -112,6 +112,29 @@ fn a_pipe_is_a_file_too() {
     assert!(!stderr.contains(PASSWORD));
 }
 
+#[test]
+fn an_imported_url_is_the_one_that_a_command_understands() {
+    for string in [
+        "jdbc:postgresql://127.0.0.1:1/db?user=u&ssl=true&currentSchema=s&tcpKeepAlive=true&password=hunter2",
+        "jdbc:mariadb://127.0.0.1:1/db?user=u&useSSL=true&cachePrepStmts=true&password=hunter2",
+    ] {
+        let directory = scratch();
+        let (file, out) = (directory.path().join("a.properties"), directory.path().join("out.json"));
+        fs::write(&file, format!("driver=some.Driver\nconn={string}\nwarehouses=1\n")).unwrap();
+        let imported = lydite(&["import", text(&file), "--json", text(&out)]).code(0);
+        let checked = lydite(&["check", string]);
+        assert!(matches!(checked.code, Some(2 | 3)), "{checked:?}");
+        let understood = checked.stderr.lines().find_map(|line| line.split_once("target is understood as "));
+        let understood = understood.unwrap_or_else(|| panic!("{checked:?}")).1;
+        let document = json(&out);
+        assert_eq!(document["plans"][0]["target"], understood, "{document:#}");
+        assert!(understood.contains("sslmode=verify-full"), "{understood}");
+        for said in [imported.stdout, imported.stderr, checked.stdout, checked.stderr, document.to_string()] {
+            assert!(!said.contains(PASSWORD), "{said}");
+        }
+    }
+}
+
 /// Files whose plans `lydite run` refuses as they are, with a part of the reason.
 const REFUSED: &[(&str, &str)] = &[("benchmarksql/six-oracle.in", "--tx procedures is not offered by gemel")];
 

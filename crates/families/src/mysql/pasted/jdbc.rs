@@ -19,7 +19,7 @@ const ROWS: &[Row] = &[
     Row::new(&["user"], User),
     Row::new(&["password"], Password),
     Row::new(&["socketTimeout"], Time("statement_timeout", Unit::Milliseconds)),
-    Row::new(&["sslMode"], Combined("the mode of TLS in Lydite's words")),
+    Row::new(&["sslMode"], Combined("the mode of TLS in Lydite's words")).sets("sslmode"),
     Row::new(&["createDatabaseIfNotExist"], Choice("", &[("false", Same)], Ignored(CREATE))),
     Row::new(&["useCompression"], Choice("", &[("false", Same)], Ignored(PACKED))),
     Row::new(&["transactionIsolation"], Choice("isolation", LEVELS, Rejected(LEVEL))),
@@ -296,15 +296,18 @@ const MYSQL_ROWS: &[Row] = &[
     Row::new(
         &["useSSL"],
         Combined("without `sslMode`: `false`: `sslmode=disable`; `true`: `prefer`, or what the next two say"),
-    ),
+    )
+    .sets("sslmode"),
     Row::new(
         &["requireSSL"],
         Combined("`true` without `sslMode`, and `useSSL` not `false`: `sslmode=require`"),
-    ),
+    )
+    .sets("sslmode"),
     Row::new(
         &["verifyServerCertificate"],
         Combined("`true` without `sslMode`, and `useSSL` not `false`: `sslmode=verify-ca`"),
-    ),
+    )
+    .sets("sslmode"),
 ];
 const MYSQL_GROUPS: &[Group] = &[Group::rejected(
     "it is for MariaDB's driver: write jdbc:mariadb: at the beginning",
@@ -314,13 +317,17 @@ const MYSQL_GROUPS: &[Group] = &[Group::rejected(
 const MARIADB_ROWS: &[Row] = &[
     Row::new(&["database"], Database),
     Row::new(&["localSocket"], Socket),
-    Row::new(&["useSsl", "useSSL"], Combined("`true`: `sslmode=verify-full`, or what the next two say")),
-    Row::new(&["trustServerCertificate"], Combined("`true` with `useSsl`: `sslmode=require`")),
-    Row::new(&["disableSslHostnameVerification"], Combined("`true` with `useSsl`: `sslmode=verify-ca`")),
+    Row::new(&["useSsl", "useSSL"], Combined("`true`: `sslmode=verify-full`, or what the next two say"))
+        .sets("sslmode"),
+    Row::new(&["trustServerCertificate"], Combined("`true` with `useSsl`: `sslmode=require`"))
+        .sets("sslmode"),
+    Row::new(&["disableSslHostnameVerification"], Combined("`true` with `useSsl`: `sslmode=verify-ca`"))
+        .sets("sslmode"),
     Row::new(
         &["serverSslCert"],
         Combined("`ssl-ca` with the same file; a certificate itself, or `classpath:`, is rejected"),
-    ),
+    )
+    .sets("ssl-ca"),
 ];
 const MARIADB_GROUPS: &[Group] = &[Group::ignored(
     VALUES,
@@ -370,8 +377,10 @@ fn of_mysql(given: &Given, draft: &mut Draft, findings: &mut Findings) {
         Some("VERIFY_CA") => "verify-ca",
         Some("VERIFY_IDENTITY") => "verify-full",
         Some(_) => {
-            return findings.error(
-                "parameter sslMode: write DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY",
+            return findings.unread(
+                "sslMode",
+                "sslMode: ",
+                "write DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY",
             );
         }
         None if given.switch("useSSL") == Some(false) => "disable",
@@ -386,7 +395,7 @@ fn of_mariadb(given: &Given, draft: &mut Draft, findings: &mut Findings) {
     several_hosts(draft, findings);
     match given.get("serverSslCert") {
         Some(certificate) if certificate.starts_with("classpath:") || certificate.contains("-----BEGIN") => {
-            findings.error("parameter serverSslCert: write the path of a file (PEM)");
+            findings.rejected("serverSslCert", "serverSslCert: ", "write the path of a file (PEM)");
         }
         Some(path) => draft.set("ssl-ca", path),
         None => {}
@@ -398,7 +407,8 @@ fn of_mariadb(given: &Given, draft: &mut Draft, findings: &mut Findings) {
         Some("verify-ca") => "verify-ca",
         Some("verify-full" | "verify-identity" | "true" | "1") => "verify-full",
         Some(_) => {
-            return findings.error("parameter sslMode: write disable, trust, verify-ca or verify-full");
+            let why = "write disable, trust, verify-ca or verify-full";
+            return findings.unread("sslMode", "sslMode: ", why);
         }
         None if legacy && given.switch("trustServerCertificate") == Some(true) => "require",
         None if legacy && given.switch("disableSslHostnameVerification") == Some(true) => "verify-ca",

@@ -37,17 +37,20 @@ const ROWS: &[Row] = &[
         Combined(
             "`true` or empty: `sslmode=verify-full` unless `sslmode` is given; `false`: `sslmode=prefer`",
         ),
-    ),
-    Row::new(&["sslmode"], Combined("the same mode; `allow` is rejected")),
+    )
+    .sets("sslmode"),
+    Row::new(&["sslmode"], Combined("the same mode; `allow` is rejected")).sets("sslmode"),
     Row::new(
         &["sslfactory"],
         Combined(
             "`…NonValidatingFactory`: the certificate is not checked; `…LibPQFactory`: the same; others are rejected",
         ),
-    ),
+    )
+    .sets("sslmode"),
     Row::new(&["sslrootcert"], Option("sslrootcert")),
     Row::new(&["sslcert"], Option("sslcert")),
-    Row::new(&["sslkey"], Combined("`sslkey` with the same file; `.pk8`, `.p12` and `.pfx` are rejected")),
+    Row::new(&["sslkey"], Combined("`sslkey` with the same file; `.pk8`, `.p12` and `.pfx` are rejected"))
+        .sets("sslkey"),
     Row::new(&["channelBinding"], Option("channel_binding")),
     Row::new(&["sslNegotiation"], Choice("", &[("postgres", Same)], Ignored(ASKED))),
     Row::new(
@@ -213,11 +216,13 @@ fn finish(given: &Given, draft: &mut Draft, findings: &mut Findings) {
         draft.database.clone_from(&draft.user);
     }
     match given.get("sslkey") {
-        Some(key) if [".pk8", ".der"].iter().any(|end| key.ends_with(end)) => findings.error(
-            "parameter sslkey: Lydite reads keys as PEM: write a copy with 'openssl pkcs8 -inform DER -nocrypt -in KEY -out FILE'",
+        Some(key) if [".pk8", ".der"].iter().any(|end| key.ends_with(end)) => findings.rejected(
+            "sslkey",
+            "sslkey: ",
+            "Lydite reads keys as PEM: write a copy with 'openssl pkcs8 -inform DER -nocrypt -in KEY -out FILE'",
         ),
         Some(key) if [".p12", ".pfx"].iter().any(|end| key.ends_with(end)) => {
-            findings.error(format!("parameter sslkey: {CONTAINER}"));
+            findings.rejected("sslkey", "sslkey: ", CONTAINER);
         }
         Some(key) => draft.set("sslkey", key),
         None => {}
@@ -234,10 +239,10 @@ fn tls(given: &Given, draft: &mut Draft, findings: &mut Findings) {
             (Some("require"), _) => "require",
             (Some("verify-ca"), _) => "verify-ca",
             (Some("verify-full"), _) | (None, Some(Some(true))) => "verify-full",
-            (Some("allow"), _) => return findings.error(format!("parameter sslmode=allow: {ALLOW}")),
+            (Some("allow"), _) => return findings.rejected("sslmode", "sslmode=allow: ", ALLOW),
             (Some(_), _) => {
-                return findings
-                    .error("parameter sslmode: write disable, prefer, require, verify-ca or verify-full");
+                let why = "write disable, prefer, require, verify-ca or verify-full";
+                return findings.unread("sslmode", "sslmode: ", why);
             }
         };
     let factory = given.get("sslfactory").and_then(|name| name.rsplit('.').next());
@@ -245,8 +250,9 @@ fn tls(given: &Given, draft: &mut Draft, findings: &mut Findings) {
         Some("NonValidatingFactory") if mode.starts_with("verify") => "require",
         None | Some("NonValidatingFactory" | "LibPQFactory" | "DefaultJavaSSLFactory" | "") => mode,
         Some(_) => {
-            return findings
-                .error("parameter sslfactory names code in Java, which Lydite can't run: leave it out");
+            let why = "names code in Java, which Lydite can't run: leave it out";
+            findings.rejected("sslfactory", "sslfactory ", why);
+            mode
         }
     };
     draft.set("sslmode", mode);
