@@ -1,12 +1,14 @@
 """Reads the files of readers.sh with other programs, and compares totals with those of the results."""
 
 import json
+import os
 
 import duckdb
 import pandas
 import polars
 import pyarrow
 import pyarrow.csv
+import pyarrow.parquet
 from prometheus_client.openmetrics.parser import text_fd_to_metric_families
 
 import lydite
@@ -49,6 +51,20 @@ expect("Polars, CSV", {run: total for run, total in table.group_by("run").agg(po
 expect("PyArrow, CSV, observed", pyarrow.csv.read_csv("csv/observed.csv").num_rows, samples)
 duckdb.sql("COPY (FROM 'csv/series.csv') TO 'series.parquet'")
 expect("DuckDB, Parquet of its own", duckdb_totals("series.parquet"))
+if os.path.isdir("parquet"):
+    expect("pandas, Parquet", measured(pandas.read_parquet("parquet/series.parquet")))
+    expect("DuckDB, Parquet", duckdb_totals("parquet/series.parquet"))
+    table = polars.read_parquet("parquet/series.parquet").filter(polars.col("window") == "measured")
+    totals = table.group_by("run").agg(polars.col("new_order").sum()).sort("run").rows()
+    expect("Polars, Parquet", dict(totals))
+    schema = pyarrow.parquet.read_schema("parquet/series.parquet")
+    expect("PyArrow, Parquet, type of time", str(schema.field("time").type), "timestamp[us, tz=UTC]")
+    lines = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    for file in sorted(os.listdir("parquet")):
+        table = pyarrow.parquet.read_table(f"parquet/{file}")
+        text = pyarrow.csv.read_csv(f"csv/{file.removesuffix('.parquet')}.csv", parse_options=lines)
+        expect(f"PyArrow, {file}, rows", table.num_rows, text.num_rows)
+        expect(f"PyArrow, {file}, columns", table.column_names, text.column_names)
 with open("all.om", encoding="utf-8") as file:
     families = {family.name: family for family in text_fd_to_metric_families(file)}
 last = {}

@@ -3,8 +3,8 @@
 # Prometheus' client library and promtool. Prints what each of them found, and fails if a total differs from the result's.
 # The libraries go to a virtual environment under the target directory (about 500 MB, from PyPI).
 #
-# Variables: LYDITE (target/release/lydite), TARGET (gemel:), DURATION (5s),
-# PROMTOOL (promtool, if it is on the PATH).
+# Variables: LYDITE (target/release/lydite; one with --features parquet writes Parquet, too), TARGET (gemel:),
+# DURATION (5s), PROMTOOL (promtool, if it is on the PATH).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -17,7 +17,7 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 PATH=$(dirname "$lydite"):$PATH
-export PATH PYTHONPATH=$PWD/python PYTHONDONTWRITEBYTECODE=1
+export PATH PYTHONPATH=$PWD/sdk/python PYTHONDONTWRITEBYTECODE=1
 readers=$PWD/experiments/export/readers.py
 cd "$scratch"
 for run in a b; do
@@ -27,6 +27,11 @@ done
 "$lydite" export a.json b.json --to csv -o csv
 "$lydite" export a.json b.json --to openmetrics -o all.om
 "$lydite" export a.json b.json --to influx -o all.lp
+if [[ $("$lydite" --version) == *parquet* ]]; then
+  "$lydite" export a.json b.json --to parquet -o parquet
+else
+  echo "this lydite was built without --features parquet: Parquet was not tried"
+fi
 "$environment/bin/python" "$readers"
 if promtool=$(command -v "${PROMTOOL:-promtool}"); then
   "$promtool" tsdb create-blocks-from openmetrics all.om blocks

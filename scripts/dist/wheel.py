@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Packs programs, a Python module and the metadata that maturin wrote into a wheel, with the same bytes each time.
+"""Packs programs, a Python package and the metadata that maturin wrote into a wheel, with the same bytes each time.
 
 usage: scripts/dist/wheel.py --dist-info DIR --tag TAG --scripts PROGRAM... --module DIR --data FILE... --out DIR
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the wheel of an architecture: the programs, and the module python/lydite. Its metadata are those that maturin
+# Makes the wheel of an architecture: the programs, and the package sdk/python/lydite. Its metadata are those that maturin
 # makes from pyproject.toml; the programs are those that are built and split already.
 #
 # usage: scripts/dist/wheel.sh make|try x86_64|aarch64
@@ -23,7 +23,7 @@ make_wheel() {
     "$tools/maturin" pep517 write-dist-info --metadata-directory "$info" --target "$arch-unknown-linux-gnu" \
         --compatibility manylinux2014 --manifest-path crates/lydite/Cargo.toml >/dev/null
     rm -f "$DIST_OUT"/lydite-*"_$arch".whl
-    "$tools/python" scripts/dist/wheel.py --dist-info "$info"/*.dist-info --tag "$tag" --module python/lydite \
+    "$tools/python" scripts/dist/wheel.py --dist-info "$info"/*.dist-info --tag "$tag" --module sdk/python/lydite \
         --scripts "$from/lydite" "$from/gemel" --data "$from/LICENSES.txt" "$from/lydite.cdx.json" --out "$DIST_OUT" >/dev/null
     [ -e "$wheel" ] || fail "maturin has other names than $wheel: $(ls "$info")"
     show_size "$wheel"
@@ -52,7 +52,8 @@ try() {
     within "$root" 65534 /tmp/fresh/bin/lydite "${RUN[@]}"
     echo "    first result after $(seconds_since "$begun") s, 5 s of them measured"
     try_programs "$arch" "$root" /tmp/fresh/bin/lydite /tmp/fresh/bin/gemel
-    within "$root" 65534 /tmp/fresh/bin/python -c 'import lydite; print(lydite.run("null:", duration="2s").nopm)'
+    within "$root" 65534 /tmp/fresh/bin/python -c \
+        'import lydite; print(lydite.run("null:", duration="2s").nopm, lydite.serve.__name__)'
 }
 
 seconds_since() {

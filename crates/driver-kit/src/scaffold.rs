@@ -5,7 +5,7 @@ use crate::spec;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::print;
 use lydite_console::shell::typed;
-use lydite_families::{GO_SDK, PYTHON_SDK, SdkFile};
+use lydite_families::{GO_SDK, PYTHON_RUNS, PYTHON_SDK};
 use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -44,13 +44,16 @@ fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
     made
 }
 
-/// Returns the files of the SDK.
+/// Returns the files of the SDK. That of Python is a whole package: beside a driver it hides the installed one.
 fn sdk(lang: Language) -> impl Iterator<Item = File> {
-    let (files, folder): (&[SdkFile], _) = match lang {
-        Language::Python => (PYTHON_SDK, ""),
-        Language::Go => (GO_SDK, "lydite/"),
+    let (parts, folder) = match lang {
+        Language::Python => ([PYTHON_SDK, PYTHON_RUNS], ""),
+        Language::Go => ([GO_SDK, &[]], "lydite/"),
     };
-    files.iter().map(move |(path, text)| (format!("{folder}{path}"), Cow::Borrowed(*text), false))
+    parts
+        .into_iter()
+        .flatten()
+        .map(move |(path, text)| (format!("{folder}{path}"), Cow::Borrowed(*text), false))
 }
 
 /// Returns the files of a driver for a specification.
@@ -157,7 +160,7 @@ fn readme(name: &str, url: &str, lang: Language, kv: bool) -> String {
         Language::Python => (
             "an SQLite file beside it",
             "one process for each session",
-            "`lydite/` is the SDK, for Python 3.9 or later",
+            "`lydite/` is the SDK, for Python 3.9 or later; it runs Lydite from Python, too",
         ),
         Language::Go => (
             "tables in memory and a log in `.build`, since Go has no database in its standard library",

@@ -39,7 +39,7 @@ mod understood;
 mod unread;
 
 pub use duration::duration;
-pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
+pub use external::{GO_SDK, PYTHON_RUNS, PYTHON_SDK, SdkFile};
 pub use family::{Evidence, Family, PlacementSource, Scheme};
 pub use gemel::GemelServer;
 pub use grants::{Extra, GrantRequest, Grants, Work};

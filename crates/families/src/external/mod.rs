@@ -28,5 +28,5 @@ mod tests;
 pub(crate) use config::{Address, Config, Reach};
 pub(crate) use family::FAMILY;
 pub(crate) use messages::{Guarantee, Hello, PROTOCOL, Way};
-pub use sdk::{GO_SDK, PYTHON_SDK, SdkFile};
+pub use sdk::{GO_SDK, PYTHON_RUNS, PYTHON_SDK, SdkFile};
 pub(crate) use serve::serve;

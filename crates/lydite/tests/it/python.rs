@@ -1,19 +1,19 @@
-//! The module for Python: its own tests and the examples of its documentation, with the program that was built.
+//! The package for Python: its own tests and the examples of its documentation, with the program that was built.
 
+use crate::kit::SDK;
 use std::path::Path;
 use std::process::Command;
 
-const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python");
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/module_test.py");
 
 #[test]
-fn the_module_runs_the_program_reads_its_results_and_its_examples_are_true() {
+fn the_package_runs_the_program_reads_its_results_and_its_examples_are_true() {
     let program = Path::new(env!("CARGO_BIN_EXE_lydite"));
     let beside = program.parent().expect("the directory of the program");
     let path = std::env::var("PATH").unwrap_or_default();
     let ended = Command::new("python3")
         .args([TESTS, "-v"])
-        .env("PYTHONPATH", MODULE)
+        .env("PYTHONPATH", SDK)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("PATH", format!("{}:{path}", beside.display()))
         .env("LYDITE_PROGRAM", program)

@@ -1,11 +1,13 @@
-"""Tests of the module `lydite`, and the examples of its documentation."""
+"""Tests of the package `lydite`, and the examples of its documentation."""
 
+import ast
 import doctest
 import importlib
 import json
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -15,7 +17,7 @@ from unittest import mock
 import lydite
 
 MODULES = ["lydite", *(f"lydite.{name}" for name in (
-    "_compare", "_errors", "_export", "_hdr", "_program", "_result", "_run",
+    "_compare", "_ends", "_export", "_hdr", "_program", "_result", "_run",
 ))]
 
 
@@ -66,11 +68,44 @@ class Program(unittest.TestCase):
             with self.assertRaisesRegex(lydite.ProgramNotFound, "pip install lydite"):
                 lydite.run("null:")
 
-    def test_a_name_of_the_sdk_says_where_that_is(self):
-        with self.assertRaisesRegex(AttributeError, "sdk/python"):
-            lydite.serve
-        with self.assertRaisesRegex(AttributeError, "no attribute"):
+
+class Package(unittest.TestCase):
+    """Drivers and runs in one package."""
+
+    def test_both_halves_are_there(self):
+        for name in lydite.__all__:
+            self.assertIsNotNone(getattr(lydite, name), name)
+        self.assertLessEqual({"run", "load_result", "serve", "KeyValue"}, set(lydite.__all__))
+        self.assertLessEqual(set(lydite.__all__), set(dir(lydite)))
+        with self.assertRaisesRegex(AttributeError, "no attribute 'unknown'"):
             lydite.unknown
+
+    def test_a_driver_loads_its_half_alone(self):
+        code = (
+            "import sys, lydite\n"
+            "lydite.serve, lydite.KeyValue, lydite.Driver\n"
+            "print(*(name for name in sys.modules if name.startswith('lydite.')))\n"
+            "lydite.load_result\n"
+            "print('lydite._result' in sys.modules)\n"
+        )
+        ended = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True)
+        before, after = ended.stdout.splitlines()
+        self.assertEqual(
+            set(before.split()),
+            {f"lydite.{name}" for name in ("_msgpack", "driver", "errors", "keyvalue", "schema", "session")},
+        )
+        self.assertEqual(after, "True")
+
+    def test_type_checkers_see_the_names_that_are_loaded_later(self):
+        tree = ast.parse(Path(lydite.__file__).read_text(encoding="utf-8"))
+
+        def names(nodes):
+            imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 1]
+            return {alias.name: node.module for node in imports for alias in node.names}
+
+        [typed] = [node for node in tree.body if isinstance(node, ast.If) and not isinstance(node.test, ast.UnaryOp)]
+        self.assertEqual(names(typed.body), lydite._OF_RUNS)
+        self.assertEqual(sorted({**names(tree.body), **names(typed.body)}), sorted(lydite.__all__))
 
 
 class Runs(unittest.TestCase):

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 
-from ._errors import of_exit
+from ._ends import of_exit
 from ._export import Files, Source, all_of
 from ._program import Flag, arguments, call, errors
 

@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 from typing import Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ._errors import ProgramNotFound, of_exit
+from ._ends import ProgramNotFound, of_exit
 
 #: A value of a flag: True sets it, None and False leave it out, a list repeats it, a mapping repeats it as KEY=VALUE.
 Flag = Union[None, bool, int, float, str, "os.PathLike[str]", Sequence[object], Mapping[str, object]]
@@ -26,15 +26,16 @@ def _places() -> Iterator[Path]:
     user = sysconfig.get_preferred_scheme("user") if hasattr(sysconfig, "get_preferred_scheme") else None
     if user is not None:
         yield Path(sysconfig.get_path("scripts", scheme=user))
-    # `pip install --target DIR` and `--prefix DIR`.
-    package = Path(__file__).resolve().parent
-    yield package.parent / "bin"
-    if len(package.parents) > 3:
-        yield package.parents[3] / "bin"
+    # `pip install --target DIR`, which makes DIR/lydite and DIR/bin.
+    packages = Path(__file__).resolve().parent.parent
+    yield packages / "bin"
+    # `pip install --prefix DIR`, which makes DIR/lib/pythonX.Y/site-packages/lydite and DIR/bin.
+    if packages.name in ("site-packages", "dist-packages") and len(packages.parents) > 2:
+        yield packages.parents[2] / "bin"
 
 
 def find_program() -> Path:
-    """Returns the path of the program: beside this module, as its package installed it, else on the PATH.
+    """Returns the path of the program: beside this package, as the wheel installs it, else on the PATH.
 
     Raises `ProgramNotFound` if it is at neither place.
     """
@@ -45,8 +46,8 @@ def find_program() -> Path:
     found = shutil.which(_NAME)
     if found is None:
         raise ProgramNotFound(
-            "the program lydite is neither among the scripts of this Python's environment nor on the PATH: install it by "
-            "`pip install lydite`, or by `cargo install --locked --path crates/lydite` from a clone"
+            "the program lydite is neither among the scripts of this Python's environment nor on the PATH: install a "
+            "release by `pip install lydite-*.whl`, or a clone by `cargo install --locked --path crates/lydite`"
         )
     return Path(found)
 

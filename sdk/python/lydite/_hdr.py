@@ -8,6 +8,7 @@ import math
 import struct
 import zlib
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Iterator, List, Tuple
 
 _COMPRESSED = 0x1C849304
@@ -33,6 +34,8 @@ class Histogram:
     (3, 1369.3, 4099)
     >>> h.percentile(50), h.percentile(99), (h + h).count
     (5, 4099, 6)
+    >>> Histogram(sub_bucket_half_magnitude=10, unit_magnitude=0, counts=((5, 999), (7, 1))).percentile(99.9)
+    5
     """
 
     #: Base-2 logarithm of the number of steps in each octave.
@@ -118,7 +121,8 @@ class Histogram:
         total = self.count
         if total == 0:
             return 0
-        wanted = max(math.ceil(min(percent, 100.0) / 100.0 * total), 1)
+        # As the decimal that was written: 99.9 / 100 * 1000 is a little above 999, and would take the next value.
+        wanted = max(math.ceil(Fraction(str(min(percent, 100))) * total / 100), 1)
         seen = 0
         for lowest, count in self.counts:
             seen += count

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Callable, Iterator, List, Optional, Type
 
-from ._errors import of_exit
+from ._ends import of_exit
 from ._program import Flag, arguments, errors, find_program
 from ._result import Result, load_result
 
@@ -228,7 +228,7 @@ def run(
     ('first', 2, 'null')
     >>> lydite.run("null:", warehouse=4)
     Traceback (most recent call last):
-    lydite._errors.UsageError: ...
+    lydite._ends.UsageError: ...
     """
     if progress is None:
         flags.setdefault("quiet", True)
