@@ -1,9 +1,11 @@
 //! The recipes of the book's cookbook: the blocks of a page that are marked `run` are run, in one shell, with the short
 //! times and small databases that a comment of the page names. So each command is one that works where it stands.
 
-use crate::program::{Program, scratch, text};
+use crate::kit::SDK;
+use crate::program::{Program, json, scratch, text};
 use crate::server::with_certificates;
-use lydite_testkit::Directory;
+use lydite_testkit::pgbouncer::PgBouncer;
+use lydite_testkit::{Directory, postgres};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -97,6 +99,25 @@ fn recipe_cloud() {
 }
 
 #[test]
+fn recipe_pooler() {
+    let server = postgres::shared();
+    let direct = server.create_database("cookbook_pooler");
+    let pooler = PgBouncer::before(server, "transaction");
+    let url = pooler.url("cookbook_pooler");
+    let kitchen = cook("pooler.md", &[("POOLER", &url), ("DIRECT", &direct)]);
+    leaves(&kitchen, &["pooled.html"]);
+    let settings = |file: &str| json(&kitchen.path().join(file))["target"]["settings"].clone();
+    for file in ["pooled.json", "through1.json", "through2.json"] {
+        assert_eq!(settings(file)["pooler"], "transaction mode", "{file}");
+    }
+    for file in ["direct1.json", "direct2.json"] {
+        let settings = settings(file);
+        assert_eq!(settings["statements"], "unprepared", "{file}");
+        assert!(settings["pooler"].is_null(), "{file}: {settings}");
+    }
+}
+
+#[test]
 fn recipe_two_databases() {
     leaves(&cook("two-databases.md", &[]), &["two/ab.json", "two/report.html"]);
 }
@@ -109,6 +130,18 @@ fn recipe_failover() {
 #[test]
 fn recipe_figure() {
     leaves(&cook("figure.md", &[]), &["fig17a/report.html", "fig17a/summary.csv"]);
+}
+
+#[test]
+fn recipe_results() {
+    let kitchen = cook("results.md", &[("PYTHONPATH", SDK), ("PYTHONDONTWRITEBYTECODE", "1")]);
+    leaves(&kitchen, &["tables/runs.csv", "tables/series.csv"]);
+    for file in ["tables/transactions.csv", "runs.om"] {
+        let exported = fs::read_to_string(kitchen.path().join(file)).expect("an export");
+        for run in ["memory.json", "disk.json"] {
+            assert!(exported.contains(run), "{file} lacks {run}");
+        }
+    }
 }
 
 #[test]
