@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Takes away each single right that `lydite grant` prints, in turn, from an account on PostgreSQL and on MariaDB, and shows
-# what fails then: no right is too many. With all rights everything must pass. LYDITE names another build than the release
+# grants.sh [pg|my]: takes away each single right that `lydite grant` prints, in turn, from an account on PostgreSQL or on
+# MariaDB, and shows what fails then. A right without which nothing fails is NEEDLESS. With all rights everything must
+# pass. The rights of --with are tried by themselves, as far as they are rights on tables or schemas: without those of
+# observe a run only warns, and those of templates are the database's own. LYDITE names another build than the release
 # build.
 . "$(dirname "${BASH_SOURCE[0]}")/server.bash"
 
@@ -23,25 +25,56 @@ quiet() { "$lydite" "$@" >>"$work/out" 2>&1; }
 
 # works WORK URL: what the account is for.
 works() {
-  if [ "$1" = load ]; then
-    quiet load "$2" -w 1 --size tiny --quiet && quiet run "$2" -d 1s --warmup 0s --quiet &&
-      quiet run "$2" -d 1s --warmup 0s --quiet --tx procedures && quiet check "$2" --quiet &&
-      quiet audit "$2" --quick -d 1s --only isolation --quiet && quiet drop "$2" --yes
-  else
-    quiet run "$2" -d 3s --warmup 0s --quiet && quiet run "$2" -d 3s --warmup 0s --quiet --tx batched &&
-      quiet check "$2" --quiet
-  fi
+  case $1 in
+    load)
+      quiet load "$2" -w 1 --size tiny --quiet && quiet run "$2" -d 1s --warmup 0s --quiet &&
+        quiet run "$2" -d 1s --warmup 0s --quiet --tx procedures && quiet check "$2" --quiet &&
+        quiet audit "$2" --quick -d 1s --only isolation --quiet && quiet drop "$2" --yes
+      ;;
+    run)
+      quiet run "$2" -d 3s --warmup 0s --quiet && quiet run "$2" -d 3s --warmup 0s --quiet --tx batched &&
+        quiet check "$2" --quiet
+      ;;
+    audit) quiet audit "$2" --quick -d 1s --only atomicity,consistency,isolation --quiet ;;
+    dike)
+      quiet run "$2" -d 3s --warmup 0s --quiet \
+        --mix new_order=30,payment=20,delivery=10,update_stock=30,update_item=10
+      ;;
+    procedures) quiet run "$2" -d 3s --warmup 0s --quiet --tx procedures ;;
+    *) say "unknown work: $1"; exit 1 ;;
+  esac
 }
 
-# each WORK OWNER URL ADMIN CLEAR: with all rights, then without each.
+# granted WORK OWNER: the SQL for the account. Work of --with comes with the rights of --for run.
+granted() {
+  case $1 in
+    load | run) "$lydite" grant "$2" --to bench --for "$1" ;;
+    *) "$lydite" grant "$2" --to bench --for run --with "$1" ;;
+  esac
+}
+
+# each WORK OWNER URL ADMIN CLEAR: with all rights, then without each of those that the work adds.
 each() {
   local kind=$1 owner=$2 url=$3 admin=$4 clear=$5 needless=0 right
   $clear
   [ "$kind" = load ] || quiet load "$owner" -w 1 --size tiny --quiet
-  "$lydite" grant "$owner" --to bench --for "$kind" >"$work/all.sql"
+  granted "$kind" "$owner" >"$work/all.sql"
   $admin <"$work/all.sql"
-  works "$kind" "$url" || { say "all rights do not suffice:"; tail -3 "$work/out" >&2; exit 1; }
+  : >"$work/out"
+  works "$kind" "$url" || { say "$kind: all rights do not suffice:"; tail -3 "$work/out" >&2; exit 1; }
   rights "$work/all.sql" >"$work/rights"
+  case $kind in
+    load | run) ;;
+    *)
+      granted run "$owner" >"$work/run.sql"
+      rights "$work/run.sql" >"$work/of_run"
+      python3 - "$work/rights" "$work/of_run" <<'PYTHON'
+import sys
+own, of_run = (open(path).read().splitlines() for path in sys.argv[1:])
+open(sys.argv[1], "w").writelines(f"{right}\n" for right in own if right not in of_run)
+PYTHON
+      ;;
+  esac
   while read -r right <&3; do
     quiet drop "$owner" --yes || true
     [ "$kind" = load ] || quiet load "$owner" -w 1 --size tiny --quiet
@@ -69,13 +102,15 @@ my_clear() {
     DROP USER IF EXISTS bench@'%'; CREATE USER bench@'%'"
 }
 
-for kind in load run; do
+kinds=(load run audit dike)
+[ "${1:-pg}" = pg ] || kinds+=(procedures)
+for kind in "${kinds[@]}"; do
   if [ "${1:-pg}" = pg ]; then
     [ -n "$pg_process" ] || start_postgres fsync=off shared_buffers=128MB max_wal_size=1GB
-    each $kind "$pg_url/tpcc" "postgres://bench@127.0.0.1:$pg_port/tpcc" psql_admin pg_clear
+    each "$kind" "$pg_url/tpcc" "postgres://bench@127.0.0.1:$pg_port/tpcc" psql_admin pg_clear
   else
     [ -n "$my_process" ] || start_mariadb innodb-buffer-pool-size=256M innodb-log-file-size=96M \
       innodb-flush-log-at-trx-commit=0
-    each $kind "mariadb://root@127.0.0.1:$my_port/tpcc" "mariadb://bench@127.0.0.1:$my_port/tpcc" my_admin my_clear
+    each "$kind" "mariadb://root@127.0.0.1:$my_port/tpcc" "mariadb://bench@127.0.0.1:$my_port/tpcc" my_admin my_clear
   fi
 done

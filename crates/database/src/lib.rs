@@ -66,6 +66,6 @@ pub use seated::seated;
 pub use session::{Commit, Session, Submitted, TerminalLines};
 pub use shapes::{TableShape, TableShapes, over_shards};
 pub use statements::{StatementCounts, StatementUse, StatementWork, with_texts};
-pub use target::{Demand, Target, TxMode};
+pub use target::{Demand, MICRO_RECORDS, Target, TxMode, run_at_work};
 pub use workload::{Kind, Micro, Tpcc, Workload};
 pub use written::{PaymentKey, Payments, Written, WrittenOrder};

@@ -34,6 +34,23 @@ impl fmt::Display for TxMode {
     }
 }
 
+/// Number that stands for the records of the microbenchmark in [`Target::begin_run`]: warehouses begin with 1.
+pub const MICRO_RECORDS: RangeInclusive<u32> = 0..=0;
+
+/// Returns the error of [`Target::begin_run`] if another run has some of the warehouses, or the records. `other` names
+/// it.
+#[must_use]
+pub fn run_at_work(place: &str, warehouses: &RangeInclusive<u32>, other: &str) -> TargetError {
+    TargetError::usage(if *warehouses == MICRO_RECORDS {
+        format!("{place}: another run of the microbenchmark is at work ({other}): wait for its end")
+    } else {
+        format!(
+            "{place}: another run changes these warehouses ({other}): wait for its end, or choose others with \
+             --set active_warehouses=FIRST-LAST"
+        )
+    })
+}
+
 /// A database under test. Cheap to make; it connects when it gets a request.
 ///
 /// Every target has these methods. Their [`Capabilities`] have the methods that only some databases support.
@@ -72,8 +89,9 @@ pub trait Target: Send + Sync {
     /// Another load is running; see also [`Target::describe`].
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError>;
 
-    /// Keeps other runs on these warehouses away until the returned value is dropped. The default does nothing, for
-    /// databases that have no such locks, or that only one process can open.
+    /// Keeps other runs on these warehouses away until the returned value is dropped. [`MICRO_RECORDS`] stands for the
+    /// records of the microbenchmark. The default does nothing, for databases that have no such locks, or that only one
+    /// process can open.
     ///
     /// # Errors
     /// Another run changes some of the warehouses; see also [`Target::describe`].

@@ -76,8 +76,9 @@ impl FileTemplates {
     }
 }
 
-/// Returns the path without links and dots. With them a template could end up within the database or on another disk.
-fn real(path: &Path) -> PathBuf {
+/// Returns the path without links and dots. With them a template could end up within the database or on another disk,
+/// and a removal would take the link and leave the database.
+pub(crate) fn real(path: &Path) -> PathBuf {
     if let Ok(real) = path.canonicalize() {
         return real;
     }
@@ -125,13 +126,20 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 /// Suffix of a database that a removal has set aside.
 const DISCARDED: &str = ".lydite-gone";
 
-/// Deletes a database in a directory or a file. A removal that is stopped leaves it under another name, never in part
-/// under its own.
+/// Deletes a database in a directory or a file; a link to it stays. A removal that is stopped leaves it under another
+/// name, never in part under its own.
 pub(crate) fn discard(path: &Path) -> io::Result<()> {
-    let gone = with_suffix(path, DISCARDED);
+    let path = real(path);
+    let gone = with_suffix(&path, DISCARDED);
     remove(&gone)?;
-    fs::rename(path, &gone)?;
+    fs::rename(&path, &gone)?;
     remove(&gone)
+}
+
+/// Returns the note that a removal leaves a link to a database, if the path is one.
+pub(crate) fn note_of_link(path: &Path) -> Option<String> {
+    let note = || format!("{} is a link: it stays, and {} goes", path.display(), real(path).display());
+    path.is_symlink().then(note)
 }
 
 /// True if a name is that of a template of the database, or of what a stopped copy or removal left. `rest` is what follows

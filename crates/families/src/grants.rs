@@ -52,14 +52,14 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Returns the rights of audits: all rights on the rows, and those on the table of an isolation check. `named`
-    /// returns the name of a table in the SQL.
-    pub(crate) fn audit(account: &str, named: impl Fn(Table) -> String, own_table: String) -> Self {
+    /// Returns the rights of audits: all rights on the rows, and `own_tables`, those to make the tables of an isolation
+    /// check. `named` returns the name of a table in the SQL.
+    pub(crate) fn audit(account: &str, named: impl Fn(Table) -> String, own_tables: Vec<String>) -> Self {
         let rows = |table| format!("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {account}", named(table));
         Self {
             with: Extra::Audit,
-            about: "audits change prices, and verify --isolation makes a table of its own",
-            statements: Table::ALL.into_iter().map(rows).chain([own_table]).collect(),
+            about: "audits change prices, and verify --isolation makes tables of its own",
+            statements: Table::ALL.into_iter().map(rows).chain(own_tables).collect(),
         }
     }
 
@@ -84,12 +84,19 @@ pub struct Grants {
     /// Statements, without the semicolon.
     pub(crate) statements: Vec<String>,
     pub(crate) blocks: Vec<Block>,
+    /// Further work that the database can't do for any account, with the reason and what to do.
+    pub(crate) impossible: Vec<(Extra, &'static str)>,
 }
 
 impl Grants {
     /// Returns the SQL. The statements of further work are comments, unless the work is among `with`.
-    #[must_use]
-    pub fn sql(&self, with: &[Extra]) -> String {
+    ///
+    /// # Errors
+    /// The database can't do some of the work.
+    pub fn sql(&self, with: &[Extra]) -> Result<String, TargetError> {
+        if let Some((extra, why)) = self.impossible.iter().find(|(extra, _)| with.contains(extra)) {
+            return Err(TargetError::usage(format!("--with {}: {why}", extra.name())));
+        }
         let mut sql: String = self.title.iter().map(|line| comment(line)).collect();
         for statement in &self.statements {
             sql += &format!("{statement};\n");
@@ -101,13 +108,14 @@ impl Grants {
                 sql += &if with.contains(&block.with) { line } else { comment(line.trim_end()) };
             }
         }
-        sql
+        Ok(sql)
     }
 }
 
-/// Returns a text as comments of SQL. A name may have an end of a line in it.
+/// Returns a text as comments of SQL. A name may have an end of a line in it: psql ends a comment at a carriage return
+/// as well.
 fn comment(text: &str) -> String {
-    text.lines().map(|line| format!("-- {line}\n")).collect()
+    text.split(['\n', '\r']).map(|line| format!("-- {line}\n")).collect()
 }
 
 /// Returns the error of a role that can't be one.
@@ -154,13 +162,17 @@ mod tests {
         let block =
             Block { with: Extra::Audit, about: "why", statements: vec!["GRANT x TO \"a\nb\"".into()] };
         let grants = Grants {
-            title: vec!["for a\nb".into()],
+            title: vec!["for a\nb\rc".into()],
             statements: vec!["GRANT y".into()],
             blocks: vec![block],
+            impossible: vec![(Extra::Observe, "it has no statistics")],
         };
-        let quiet = "-- for a\n-- b\nGRANT y;\n\n-- audit: why\n-- GRANT x TO \"a\n-- b\";\n";
-        assert_eq!(grants.sql(&[]), quiet);
-        assert!(grants.sql(&[Extra::Audit]).ends_with("-- audit: why\nGRANT x TO \"a\nb\";\n"));
+        let quiet = "-- for a\n-- b\n-- c\nGRANT y;\n\n-- audit: why\n-- GRANT x TO \"a\n-- b\";\n";
+        assert_eq!(grants.sql(&[]).as_deref(), Ok(quiet));
+        let sql = grants.sql(&[Extra::Audit]).expect("it is possible");
+        assert!(sql.ends_with("-- audit: why\nGRANT x TO \"a\nb\";\n"), "{sql}");
+        let refused = grants.sql(&[Extra::Audit, Extra::Observe]).expect_err("it is impossible");
+        assert_eq!(refused.message, "--with observe: it has no statistics");
     }
 
     #[test]

@@ -49,5 +49,5 @@ pub use postgres::NOT_INTERLEAVED;
 pub use registry::{
     TargetSpec, default_port, families, family_of, leaves_out_password, parameters_page, strings_of,
 };
-pub use templates::{Template, Templates, template_name};
+pub use templates::{Template, TemplateList, Templates, template_name};
 pub use understood::{Understood, understand};

@@ -36,7 +36,7 @@ pub(crate) trait KeepsTemplates: Debug + Send + Sync {
     fn delete(&self, name: &str) -> Result<(), TargetError>;
 
     /// Lists all templates of experiments, whoever made them.
-    fn list(&self) -> Result<Vec<Template>, TargetError>;
+    fn list(&self) -> Result<TemplateList, TargetError>;
 
     /// Deletes a template that [`KeepsTemplates::list`] has listed.
     fn delete_listed(&self, name: &str) -> Result<(), TargetError> {
@@ -53,6 +53,15 @@ pub struct Template {
     pub shown: String,
     /// Bytes, as far as they are known.
     pub bytes: Option<u64>,
+}
+
+/// Templates of a database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TemplateList {
+    /// Templates of this database.
+    pub found: Vec<Template>,
+    /// Databases with names of templates that may be this one's, each with the reason why that is not known.
+    pub unknown: Vec<String>,
 }
 
 /// Prefix of the names that experiments give to templates.
@@ -126,7 +135,7 @@ impl Templates {
     ///
     /// # Errors
     /// The database is away.
-    pub fn list(&self) -> Result<Vec<Template>, TargetError> {
+    pub fn list(&self) -> Result<TemplateList, TargetError> {
         self.0.list()
     }
 

@@ -1,14 +1,18 @@
 //! Marks that keep other runs away from a database.
 
 use lydite_console::exit::Failure;
-use lydite_database::{DatabaseState, Target};
+use lydite_database::{DatabaseState, MICRO_RECORDS, Target};
 use lydite_tpcc::meta::DatabaseMeta;
 
-/// Keeps other runs on any warehouse of a loaded database away: they would lose their tables, or write rows among those
-/// that a test compares.
+/// Keeps other runs on a loaded database away, of TPC-C or of the microbenchmark: they would lose their tables, or write
+/// rows among those that a test compares. Returns `None` if nothing is loaded.
+///
+/// # Errors
+/// Another run is at work; see also [`Target::describe`].
 pub fn begin_alone(target: &dyn Target) -> Result<Option<Box<dyn Send>>, Failure> {
     match target.state()? {
         DatabaseState::Ready { meta } => Ok(Some(target.begin_run(&(1..=meta.warehouses))?)),
+        DatabaseState::Micro { .. } => Ok(Some(target.begin_run(&MICRO_RECORDS)?)),
         _ => Ok(None),
     }
 }

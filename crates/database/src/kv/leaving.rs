@@ -206,14 +206,22 @@ impl<S: Store> Leaving for KvTarget<S> {
             self.load_lock().check().and_then(|()| meta::note_dropping(&*store)).map_err(&failed)?;
         }
         // The notes go last: whatever is left after a stop is known as Lydite's.
-        for (table, counted) in look.tables.iter().filter(|(_, counted)| counted.ours > 0) {
-            self.load_lock()
-                .check()
-                .and_then(|()| match counted.others {
-                    0 => store.clear(*table),
-                    _ => delete(&*store, *table, look.marked),
-                })
-                .map_err(&failed)?;
+        for notes in [false, true] {
+            if notes && look.marked {
+                self.check_gone(&store)?;
+            }
+            let now = |(table, counted): &&(KvTable, Counted)| {
+                (*table == KvTable::Meta) == notes && counted.ours > 0
+            };
+            for (table, counted) in look.tables.iter().filter(now) {
+                self.load_lock()
+                    .check()
+                    .and_then(|()| match counted.others {
+                        0 => store.clear(*table),
+                        _ => delete(&*store, *table, look.marked),
+                    })
+                    .map_err(&failed)?;
+            }
         }
         Ok(())
     }
@@ -224,5 +232,23 @@ impl<S: Store> KvTarget<S> {
         let failed = self.failed("look for rows");
         let mut tx = store.begin_any(Access::Read).map_err(&failed)?;
         Look::at(&mut tx).map_err(failed)
+    }
+
+    /// Rejects the removal of the notes while there are rows: without a note nobody would know them as Lydite's.
+    ///
+    /// # Errors
+    /// A session has written rows since they were removed. A store has no lock that keeps runs away.
+    fn check_gone(&self, store: &S) -> Result<(), TargetError> {
+        let look = self.look(store)?;
+        let is_row = |(table, counted): &&(KvTable, Counted)| *table != KvTable::Meta && counted.ours > 0;
+        match look.tables.iter().find(is_row) {
+            None => Ok(()),
+            Some((table, counted)) => Err(TargetError::database(format!(
+                "{}: a run still writes ({} entries of {} since their removal): end it, then run the command again",
+                S::place(self.config()),
+                counted.ours,
+                table.name()
+            ))),
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! deleted.
 
 use super::{GemelStore, GemelTarget, micro_tables};
-use crate::file_templates::{discard, size};
+use crate::file_templates::{discard, note_of_link, real, size};
 use ::gemel::{Database, Engine, Isolation, Result as GemelResult};
 use lydite_database::kv::leaving::{Counted, is_ours};
 use lydite_database::kv::{KvTable, Store, meta};
@@ -90,9 +90,10 @@ impl Look {
         }
         let any = !inventory.ours.is_empty();
         if self.alone && others.is_empty() && any && inventory.stays.is_empty() {
-            let bytes = size(path);
+            let bytes = size(&real(path));
             let directory = Thing::new(ThingKind::Directory, path.display().to_string());
             inventory.ours.push(Thing { bytes, ..directory });
+            inventory.notes.extend(note_of_link(path));
         } else if any {
             let reason = "Lydite did not make it";
             inventory.stays.extend(others.iter().map(|name| Others::new(format!("file {name}"), reason)));

@@ -2,7 +2,7 @@
 
 use super::{GemelTarget, Parsed, is_tpcc, micro_tables};
 use crate::file_templates::FileTemplates;
-use crate::templates::{KeepsTemplates, Template};
+use crate::templates::{KeepsTemplates, TemplateList};
 use ::gemel::Database;
 use lydite_database::TargetError;
 use lydite_database::micro::is_table_name;
@@ -44,8 +44,8 @@ impl KeepsTemplates for GemelTemplates {
         self.files.delete(name)
     }
 
-    fn list(&self) -> Result<Vec<Template>, TargetError> {
-        self.files.list()
+    fn list(&self) -> Result<TemplateList, TargetError> {
+        Ok(TemplateList { found: self.files.list()?, unknown: Vec::new() })
     }
 
     fn delete_listed(&self, name: &str) -> Result<(), TargetError> {

@@ -3,6 +3,7 @@
 use crate::grants::{Block, Extra, GrantRequest, Grants, Work, check_role, rights_of_run};
 use crate::mysql::config::Config;
 use lydite_database::TargetError;
+use lydite_database::lists::table_name;
 use lydite_database::sql::meta::OWN_TABLES;
 use lydite_tpcc::schema::Table;
 
@@ -10,6 +11,9 @@ use lydite_tpcc::schema::Table;
 const LONGEST_ACCOUNT: usize = 384;
 /// Scheme of URLs that name MariaDB.
 const MARIADB: &str = "mariadb";
+/// Reason why the family has no templates.
+const NO_TEMPLATES: &str =
+    "no whole database can be copied here: leave it out, and experiments load for each run";
 /// Host of an account that names none: any.
 const ANY_HOST: &str = "%";
 
@@ -78,10 +82,22 @@ pub(super) fn grants(config: &Config, asked: &GrantRequest<'_>) -> Result<Grants
         "Run this as an administrator, by mysql or mariadb. If there is no such account yet:".to_owned(),
         format!("CREATE USER {account} IDENTIFIED BY '…';"),
     ];
-    Ok(Grants { title, statements, blocks: blocks(asked.work, &account, &database, &all) })
+    let blocks = blocks(config, asked.work, &account);
+    Ok(Grants { title, statements, blocks, impossible: vec![(Extra::Templates, NO_TEMPLATES)] })
 }
 
-fn blocks(work: Work, account: &str, database: &str, all: &str) -> Vec<Block> {
+/// Returns the rights to make the tables of an isolation check. The servers take the right to make a table before there
+/// is one.
+fn list_tables(config: &Config, database: &str, account: &str) -> Vec<String> {
+    let on = |place| {
+        let table = quoted(&table_name(place));
+        format!("GRANT CREATE, DROP, SELECT, INSERT, UPDATE ON {database}.{table} TO {account}")
+    };
+    (0..config.list_engines().len()).map(on).collect()
+}
+
+fn blocks(config: &Config, work: Work, account: &str) -> Vec<Block> {
+    let (database, all) = (quoted(&config.database), pattern(&config.database));
     let mut blocks = vec![Block {
         with: Extra::Observe,
         about: "performance_schema, sessions of others, replication (--observe db); the level of other sessions",
@@ -94,7 +110,7 @@ fn blocks(work: Work, account: &str, database: &str, all: &str) -> Vec<Block> {
         blocks.push(Block::audit(
             account,
             |table| format!("{database}.{}", quoted(table.name())),
-            format!("GRANT CREATE, DROP, SELECT, INSERT, UPDATE ON {all}.* TO {account}"),
+            list_tables(config, &database, account),
         ));
         let notes = quoted(OWN_TABLES[0]);
         blocks.push(Block::dike(vec![format!("GRANT INSERT ON {database}.{notes} TO {account}")]));

@@ -1,5 +1,6 @@
 //! The workload of isolation checks on MySQL's family: a table in each engine that the URL names, or on each shard.
 
+use crate::mysql::config::Config;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, schema, spider};
 use lydite_database::lists::{check_none, is_table_name, table_name};
@@ -24,19 +25,20 @@ pub(super) fn server_names(coordinator: &mut Wire) -> Result<Vec<String>, SqlErr
     ))
 }
 
-impl Mysql {
-    /// Returns the engines of the tables, as the URL has them; `None` stands for the server's default.
-    fn list_engines(&self) -> Vec<Option<String>> {
-        let engines: BTreeSet<Option<String>> = Table::ALL
-            .into_iter()
-            .map(|table| self.config.engine_of(table).map(str::to_ascii_lowercase))
-            .collect();
+impl Config {
+    /// Returns the engines of the tables, as the URL has them; `None` stands for the server's default. On one server, an
+    /// isolation check makes a table in each.
+    pub(super) fn list_engines(&self) -> Vec<Option<String>> {
+        let engine = |table| self.engine_of(table).map(str::to_ascii_lowercase);
+        let engines: BTreeSet<Option<String>> = Table::ALL.into_iter().map(engine).collect();
         engines.into_iter().collect()
     }
+}
 
+impl Mysql {
     /// Returns the number of tables.
     fn list_tables(&self) -> usize {
-        if self.shards.is_empty() { self.list_engines().len() } else { self.shards.len() }
+        if self.shards.is_empty() { self.config.list_engines().len() } else { self.shards.len() }
     }
 
     /// Returns `CREATE TABLE` for a place.
@@ -56,7 +58,7 @@ impl Mysql {
         let mut wire = self.connect_wire()?;
         let failed = self.failed("create a table for the isolation check");
         if self.shards.is_empty() {
-            for (place, engine) in self.list_engines().into_iter().enumerate() {
+            for (place, engine) in self.config.list_engines().into_iter().enumerate() {
                 let engine = engine.map_or_else(String::new, |engine| format!(" ENGINE = {engine}"));
                 let parts = self.config.partitions.map_or_else(String::new, |partitions| {
                     format!(" PARTITION BY HASH (id) PARTITIONS {partitions}")
@@ -88,7 +90,7 @@ impl ListTarget for Mysql {
         if !self.shards.is_empty() {
             return Ok((1..=self.shards.len()).map(|shard| format!("shard {shard}")).collect());
         }
-        let engines = self.list_engines();
+        let engines = self.config.list_engines();
         if engines.len() == 1 {
             return Ok(Vec::new());
         }

@@ -3,9 +3,9 @@
 
 use crate::mysql::config::Config;
 use crate::mysql::connecting::{advised, connected};
-use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
+use lydite_database::{TargetError, run_at_work};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
@@ -52,10 +52,7 @@ pub(crate) fn take(config: &Config, warehouses: &RangeInclusive<u32>) -> Result<
             }
             if begun.elapsed() > PATIENCE {
                 let other = wire.column(&used).map_err(failed)?.concat();
-                return Err(TargetError::usage(format!(
-                    "{place}: another run changes these warehouses (connection {other}): wait for its end, or choose \
-                     others with --set active_warehouses=FIRST-LAST"
-                )));
+                return Err(run_at_work(&place, warehouses, &format!("connection {other}")));
             }
             std::thread::sleep(LOOK);
         }

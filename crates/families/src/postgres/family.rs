@@ -119,8 +119,7 @@ impl Configured for Config {
     }
 
     fn templates(&self, patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
-        // A pooler keeps connections to the database, and one with any can't be copied.
-        if !self.product.copies_databases || !self.shards.is_empty() || self.unprepared {
+        if !self.keeps_templates() {
             return None;
         }
         let tried = Arc::new(Postgres::new(self.clone()));

@@ -9,6 +9,12 @@ use lydite_tpcc::schema::Table;
 
 /// Most bytes of a name.
 const LONGEST_NAME: usize = 63;
+/// Reason why CockroachDB has no rights to observe.
+const NO_MONITOR: &str =
+    "CockroachDB has no role pg_monitor: leave it out, and a run samples what the account may see";
+/// Reason why a database has no templates.
+const NO_TEMPLATES: &str =
+    "no whole database can be copied here: leave it out, and experiments load for each run";
 /// Schema of new tables if the URL names none and the role has none of its own name.
 const SCHEMA: &str = "public";
 
@@ -49,7 +55,15 @@ pub(super) fn grants(config: &Config, asked: &GrantRequest<'_>) -> Result<Grants
         "Run this in that database as its owner, by psql. If there is no such role yet:".to_owned(),
         format!("CREATE ROLE {role} LOGIN PASSWORD '…';"),
     ];
-    Ok(Grants { title, statements, blocks: blocks(asked.work, &role, &database, &schema) })
+    let (mut blocks, mut impossible) = (blocks(asked.work, &role, &database, &schema), Vec::new());
+    if !config.product.has_monitor {
+        impossible.push((Extra::Observe, NO_MONITOR));
+    }
+    if !config.keeps_templates() {
+        impossible.push((Extra::Templates, NO_TEMPLATES));
+    }
+    blocks.retain(|block| !impossible.iter().any(|(extra, _)| *extra == block.with));
+    Ok(Grants { title, statements, blocks, impossible })
 }
 
 fn blocks(work: Work, role: &str, database: &str, schema: &str) -> Vec<Block> {
@@ -71,7 +85,7 @@ fn blocks(work: Work, role: &str, database: &str, schema: &str) -> Vec<Block> {
         blocks.push(Block::audit(
             role,
             |table| format!("{schema}.{}", table.name()),
-            format!("GRANT CREATE ON SCHEMA {schema} TO {role}"),
+            vec![format!("GRANT CREATE ON SCHEMA {schema} TO {role}")],
         ));
         blocks.push(Block::dike(vec![
             format!("GRANT UPDATE ON {schema}.item TO {role}"),

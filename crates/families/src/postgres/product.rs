@@ -38,6 +38,8 @@ pub(crate) struct Product {
     /// True if tables are PostgreSQL's own: with fill factors, VACUUM, keys that are built after the rows, and settings
     /// for memory and compilation.
     pub(crate) heap: bool,
+    /// True if it has the role `pg_monitor`.
+    pub(crate) has_monitor: bool,
     /// True if it copies a whole database by `CREATE DATABASE … TEMPLATE`.
     pub(crate) copies_databases: bool,
     /// True if it has advisory locks. Loads use them to exclude each other.
@@ -79,6 +81,7 @@ pub(crate) static POSTGRES: Product = Product {
     isolation: &[Isolation::RepeatableRead, Isolation::Serializable, Isolation::ReadCommitted],
     global_transactions: true,
     heap: true,
+    has_monitor: true,
     copies_databases: true,
     advisory_locks: true,
     exports_snapshots: true,
@@ -106,6 +109,7 @@ pub(crate) static COCKROACH: Product = Product {
     modes: &[TxMode::Statements, TxMode::Batched],
     isolation: &[Isolation::Serializable, Isolation::ReadCommitted],
     heap: false,
+    has_monitor: false,
     copies_databases: false,
     advisory_locks: false,
     exports_snapshots: false,

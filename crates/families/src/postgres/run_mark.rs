@@ -4,8 +4,8 @@
 
 use crate::postgres::config::Config;
 use crate::postgres::connecting::{SCHEMA, advised, connected};
-use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
+use lydite_database::{MICRO_RECORDS, TargetError, run_at_work};
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
@@ -58,11 +58,14 @@ pub(crate) fn take(config: &Config, warehouses: &RangeInclusive<u32>) -> Result<
     }
     let place = config.place();
     let failed = |error| advised(error, "lock the warehouses of the run", &place);
-    let (first, last) = (warehouses.start(), warehouses.end());
     let mut wire = connected(config)?;
-    // The name tells a rejected run which warehouses this one changes.
-    wire.keep(&[("application_name", format!("'lydite run, warehouses {first} to {last}'"))])
-        .map_err(failed)?;
+    let changed = if *warehouses == MICRO_RECORDS {
+        "microbenchmark".to_owned()
+    } else {
+        format!("warehouses {} to {}", warehouses.start(), warehouses.end())
+    };
+    // The name tells a rejected run what this one changes.
+    wire.keep(&[("application_name", format!("'lydite run, {changed}'"))]).map_err(failed)?;
     let (of, undo) =
         if config.unprepared { ("_xact", "ROLLBACK") } else { ("", "SELECT pg_advisory_unlock_all()") };
     let class = format!("({NAME} # coalesce({SCHEMA}::int, 0))");
@@ -89,7 +92,7 @@ pub(crate) fn take(config: &Config, warehouses: &RangeInclusive<u32>) -> Result<
             let others = wire
                 .column(&format!(
                     "SELECT concat_ws(', ', 'backend PID ' || pid, \
-                     substring(application_name FROM '^lydite run, (warehouses [0-9]+ to [0-9]+)$')) \
+                     substring(application_name FROM '^lydite run, (warehouses [0-9]+ to [0-9]+|microbenchmark)$')) \
                      FROM pg_locks LEFT JOIN pg_stat_activity USING (pid) \
                      WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND pid <> pg_backend_pid() \
                      AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
@@ -97,10 +100,7 @@ pub(crate) fn take(config: &Config, warehouses: &RangeInclusive<u32>) -> Result<
                 ))
                 .map_err(failed)?;
             let other = others.first().map_or("its connection is ending", String::as_str);
-            return Err(TargetError::usage(format!(
-                "{place}: another run changes these warehouses ({other}): wait for its end, or choose others with \
-                 --set active_warehouses=FIRST-LAST"
-            )));
+            return Err(run_at_work(&place, warehouses, other));
         }
         std::thread::sleep(LOOK);
     }

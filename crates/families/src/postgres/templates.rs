@@ -3,7 +3,7 @@
 use super::connecting::{SCHEMA, TABLE_KINDS, advised, connected};
 use crate::postgres::config::Config;
 use crate::postgres::wire::Wire;
-use crate::templates::{KeepsTemplates, Template, is_template_name};
+use crate::templates::{KeepsTemplates, Template, TemplateList, is_template_name};
 use lydite_database::TargetError;
 use lydite_database::patience::Patience;
 use lydite_database::sql::ddl;
@@ -28,6 +28,13 @@ pub(super) struct PgTemplates {
     pub(super) config: Box<Config>,
     /// Limit of its requests; `None` if they may last as long as the server takes.
     pub(super) patience: Option<Patience>,
+}
+
+impl Config {
+    /// True if experiments can copy the database. A pooler keeps connections to it, and one with any can't be copied.
+    pub(super) fn keeps_templates(&self) -> bool {
+        self.product.copies_databases && self.shards.is_empty() && !self.unprepared
+    }
 }
 
 impl PgTemplates {
@@ -76,7 +83,7 @@ impl KeepsTemplates for PgTemplates {
         self.ask("dropping the template", move |config| delete(config, &name))
     }
 
-    fn list(&self) -> Result<Vec<Template>, TargetError> {
+    fn list(&self) -> Result<TemplateList, TargetError> {
         self.ask("the list of templates", list)
     }
 }
@@ -250,14 +257,12 @@ fn delete(config: &Config, name: &str) -> Result<(), TargetError> {
 }
 
 /// Lists the templates of this database that have notes of Lydite's. Databases with long names share the beginning of
-/// theirs, so a template of such a one may be another's, and is not listed.
-fn list(config: &Config) -> Result<Vec<Template>, TargetError> {
+/// theirs, so a template of such a one may be another's.
+fn list(config: &Config) -> Result<TemplateList, TargetError> {
     let mut wire = aside(config)?;
     let prefix = named(config, "");
-    if prefix.len() <= config.database.len() {
-        return Ok(Vec::new());
-    }
-    let mut found = Vec::new();
+    let is_cut = prefix.len() <= config.database.len();
+    let mut candidates = Vec::new();
     let sql = format!(
         "SELECT datname, CASE WHEN has_database_privilege(datname, 'CONNECT') THEN pg_database_size(datname) END \
          FROM pg_database WHERE starts_with(datname, '{}') AND datallowconn ORDER BY 1",
@@ -268,23 +273,34 @@ fn list(config: &Config) -> Result<Vec<Template>, TargetError> {
             && let Some(name) = database.strip_prefix(&prefix).filter(|name| is_template_name(name))
         {
             let bytes = bytes.and_then(|bytes| bytes.parse().ok());
-            found.push(Template { name: name.to_owned(), shown: database.to_owned(), bytes });
+            candidates.push(Template { name: name.to_owned(), shown: database.to_owned(), bytes });
         }
     })
     .map_err(|error| failed(config, "look for templates", error))?;
-    let mut templates = Vec::new();
-    for template in found {
-        let mut of = config.clone();
-        of.database.clone_from(&template.shown);
-        let marked = format!(
-            "SELECT 1 FROM pg_class WHERE relnamespace = {SCHEMA} AND relname = '{}' AND relkind = 'r'",
-            OWN_TABLES[0]
-        );
-        let marked =
-            connected(&of)?.column(&marked).map_err(|error| failed(&of, "look at a template", error))?;
-        if !marked.is_empty() {
-            templates.push(template);
+    let mut list = TemplateList::default();
+    for template in candidates {
+        let name = &template.shown;
+        match has_notes(config, name) {
+            Ok(false) => {}
+            Ok(true) if is_cut => list.unknown.push(format!(
+                "the name of the template {name} is cut, so it may be another database's: drop it by hand if nobody \
+                 needs it"
+            )),
+            Ok(true) => list.found.push(template),
+            Err(error) => list.unknown.push(format!("the database {name} has the name of a template: {error}")),
         }
     }
-    Ok(templates)
+    Ok(list)
+}
+
+/// Returns true if another database of the server has notes of Lydite's.
+fn has_notes(config: &Config, database: &str) -> Result<bool, TargetError> {
+    let mut of = config.clone();
+    of.database = database.to_owned();
+    let notes = format!(
+        "SELECT 1 FROM pg_class WHERE relnamespace = {SCHEMA} AND relname = '{}' AND relkind = 'r'",
+        OWN_TABLES[0]
+    );
+    let notes = connected(&of)?.column(&notes).map_err(|error| failed(&of, "look at a template", error))?;
+    Ok(!notes.is_empty())
 }

@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// Longest wait for a writer of another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest wait for a connection that is just ending.
+const SHORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Admits the writers of this process one at a time, in the order in which they came.
 ///
@@ -94,6 +96,14 @@ impl SqliteConnection {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
         database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+        Ok(Self { database, texts: Vec::new(), shared: Arc::default(), writing: false })
+    }
+
+    /// Opens an existing file to change it. Waits a moment only for others.
+    pub(crate) fn open_existing(path: &Path) -> Result<Self, SqlError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
+        database.busy_timeout(SHORT_TIMEOUT).map_err(failed)?;
         Ok(Self { database, texts: Vec::new(), shared: Arc::default(), writing: false })
     }
 

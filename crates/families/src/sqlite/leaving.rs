@@ -1,6 +1,6 @@
 //! The list of what Lydite has made in an SQLite file, and its removal. A file that then holds nothing is deleted.
 
-use crate::file_templates::{remove, with_suffix};
+use crate::file_templates::{note_of_link, real, remove, with_suffix};
 use crate::sqlite::Sqlite;
 use crate::sqlite::connection::SqliteConnection;
 use crate::sqlite::load_lock::LoadLock;
@@ -143,14 +143,43 @@ impl Sqlite {
             let bytes = std::fs::metadata(&self.path).ok().map(|data| data.len());
             let file = Thing::new(ThingKind::File, self.path.display().to_string());
             inventory.ours.push(Thing { bytes, ..file });
+            inventory.notes.extend(note_of_link(&self.path));
         }
         Ok(inventory)
     }
 
-    /// Deletes the file with its journals, which the caller has alone.
-    fn delete_file(&self) -> Result<(), TargetError> {
+    /// Opens the file so that nobody else reads or writes it until the connection is closed.
+    ///
+    /// # Errors
+    /// Another program has the file open with a journal of mode `wal`, as a run does, or is in a transaction. Between
+    /// its transactions, a connection with a journal of another mode can't be noticed. Such a connection waits, and then
+    /// works on a file that has no name any more.
+    fn open_alone(&self) -> Result<SqliteConnection, TargetError> {
+        let mut connection = SqliteConnection::open_existing(&self.path).map_err(self.unopened())?;
+        // SQLite keeps the lock of the transaction when it has ended, because of the mode.
+        match connection.execute("PRAGMA locking_mode = exclusive; BEGIN EXCLUSIVE; COMMIT") {
+            Ok(()) => Ok(connection),
+            Err(SqlError::Database { retry: Some(_), .. }) => Err(TargetError::usage(format!(
+                "{}: a run is at work, or another program has the file open: nothing was dropped; end that first",
+                self.place()
+            ))),
+            Err(error) => Err(self.failed("lock the file")(error)),
+        }
+    }
+
+    /// Deletes the file with its journals. The connection keeps it locked meanwhile, so nobody's rows are lost.
+    fn delete_file(&self, mut alone: SqliteConnection) -> Result<(), TargetError> {
+        // With this mode SQLite deletes nothing when the connection is closed: the name may be another file's by then.
+        let mode = alone.column("PRAGMA journal_mode = delete").map_err(self.failed("close the journal"))?;
+        if mode.concat() != "delete" {
+            return Err(TargetError::database(format!(
+                "{}: the journal can't be closed: nothing was dropped; run the command again",
+                self.place()
+            )));
+        }
+        let path = real(&self.path);
         for suffix in ["-wal", "-shm", "-journal", ""] {
-            remove(&with_suffix(&self.path, suffix)).map_err(|error| {
+            remove(&with_suffix(&path, suffix)).map_err(|error| {
                 TargetError::database(format!("{}: delete the file: {error}", self.place()))
             })?;
         }
@@ -171,34 +200,22 @@ impl Leaving for Sqlite {
         if !self.path.exists() {
             return Ok(());
         }
-        let _alone = LoadLock::take(&self.path)?;
-        let mut connection = self.open()?;
+        let _loads = LoadLock::take(&self.path)?;
+        let mut connection = self.open_alone()?;
         let failed = self.failed("drop what Lydite has made");
         let now = self.look(&mut connection).map_err(&failed)?;
         now.check_removal(seen, &self.place())?;
         if now.ours.is_empty() {
             return Ok(());
         }
-        let deletes = now.ours.iter().any(|thing| thing.kind == ThingKind::File);
-        if deletes {
-            // Without its journal nobody else has the file open.
-            let mode = connection.column("PRAGMA journal_mode = delete");
-            if !mode.is_ok_and(|mode| mode.concat() == "delete") {
-                return Err(TargetError::usage(format!(
-                    "{}: another program has the file open: nothing was dropped; close it there",
-                    self.place()
-                )));
-            }
+        if now.ours.iter().any(|thing| thing.kind == ThingKind::File) {
+            return self.delete_file(connection);
         }
         // Dropping a table deletes its rows, which would check the foreign keys.
         connection.execute("PRAGMA foreign_keys = off").map_err(&failed)?;
         let tables = now.ours.iter().filter(|thing| thing.kind == ThingKind::Table);
         let drops: String = tables.map(|thing| format!("DROP TABLE {}; ", thing.name)).collect();
         connection.execute(&format!("BEGIN IMMEDIATE; {drops}COMMIT")).map_err(&failed)?;
-        if deletes {
-            drop(connection);
-            return self.delete_file();
-        }
         connection.execute("VACUUM").map_err(failed)
     }
 }

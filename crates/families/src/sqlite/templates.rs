@@ -1,7 +1,7 @@
 //! Templates of an SQLite database: copies of its file.
 
 use crate::file_templates::{FileTemplates, remove, with_suffix};
-use crate::templates::{KeepsTemplates, Template};
+use crate::templates::{KeepsTemplates, TemplateList};
 use lydite_database::TargetError;
 use lydite_database::sql::meta;
 use std::path::Path;
@@ -51,8 +51,8 @@ impl KeepsTemplates for SqliteTemplates {
         self.0.delete(name)
     }
 
-    fn list(&self) -> Result<Vec<Template>, TargetError> {
-        self.0.list()
+    fn list(&self) -> Result<TemplateList, TargetError> {
+        Ok(TemplateList { found: self.0.list()?, unknown: Vec::new() })
     }
 
     fn delete_listed(&self, name: &str) -> Result<(), TargetError> {

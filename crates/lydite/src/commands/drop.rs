@@ -7,11 +7,12 @@ use lydite_console::interrupt::Interrupt;
 use lydite_console::output::{complain, print, reserve_stdout};
 use lydite_console::shell::typed;
 use lydite_console::write::write;
-use lydite_database::{DatabaseState, Inventory, Others, Target, Thing, ThingKind, TxMode};
-use lydite_families::{TargetSpec, Template, Templates};
+use lydite_database::{Inventory, Others, Target, Thing, ThingKind, TxMode};
+use lydite_families::{TargetSpec, TemplateList, Templates};
 use lydite_plan::destination::{Destination, apart};
 use lydite_report::figures::{bytes, count};
 use lydite_report::live::Style;
+use lydite_run::alone::begin_alone;
 use serde::Serialize;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -77,6 +78,7 @@ pub(crate) fn command(args: &DropArgs) -> Outcome {
     let ended = removal.end(args);
     let document = removal.document(ended.is_ok());
     let written = json.map(|place| write_document(&place, &document, interrupt.as_ref()));
+    let ended = ended.and_then(|()| removal.check_templates());
     Failure::all(ended.err().into_iter().chain(written.and_then(Result::err)).collect())
 }
 
@@ -93,7 +95,7 @@ struct Removal<'a> {
     /// The target; `None` if there is no database to look at.
     target: Option<Arc<dyn Target>>,
     templates: Option<Templates>,
-    listed: Vec<Template>,
+    listed: TemplateList,
     /// Things of the database and its templates.
     seen: Inventory,
 }
@@ -110,18 +112,16 @@ impl<'a> Removal<'a> {
         if !spec.stores() {
             seen.notes.push("this target stores nothing, so there is nothing to drop".into());
         }
-        let listed = match templates.as_ref().map_or(Ok(Vec::new()), Templates::list) {
-            Ok(listed) => listed,
-            Err(error) => {
-                seen.notes.push(format!("templates of experiments can't be listed: {error}"));
-                Vec::new()
-            }
-        };
-        seen.ours.extend(listed.iter().map(|template| {
+        let listed = templates.as_ref().map_or(Ok(TemplateList::default()), Templates::list);
+        let listed =
+            listed.unwrap_or_else(|error| TemplateList { found: Vec::new(), unknown: vec![error.message] });
+        let unknown = listed.unknown.iter();
+        seen.notes.extend(unknown.map(|why| format!("there may be templates of experiments: {why}")));
+        seen.ours.extend(listed.found.iter().map(|template| {
             let thing = Thing::new(ThingKind::Template, template.shown.as_str());
             Thing { bytes: template.bytes, ..thing }
         }));
-        if !listed.is_empty() {
+        if !listed.found.is_empty() {
             seen.notes.push(
                 "templates belong to sweeps, ab and find: an experiment that was killed can't go on without its own".into(),
             );
@@ -155,12 +155,13 @@ impl<'a> Removal<'a> {
 
     fn remove(&self) -> Outcome {
         if let Some(target) = &self.target {
-            // A run that is at work would fail in its middle. Databases in this process are open once.
-            let _alone = if self.spec.has_server() { run_mark(&**target)? } else { None };
+            // A run that is at work would fail in its middle. An embedded database itself keeps others away.
+            let alone = self.spec.has_server().then(|| begin_alone(&**target)).transpose();
+            let _alone = alone.map_err(with_nothing_dropped)?;
             target.capabilities().leaving()?.remove(&self.seen)?;
         }
         if let Some(templates) = &self.templates {
-            for template in &self.listed {
+            for template in &self.listed.found {
                 templates.delete_listed(&template.name)?;
             }
         }
@@ -170,6 +171,16 @@ impl<'a> Removal<'a> {
                 "{}: {first} is still there, or somebody has made it again: run the command again",
                 self.url
             ))),
+        }
+    }
+
+    /// Fails if templates may be left that could not be looked at.
+    fn check_templates(&self) -> Outcome {
+        match self.listed.unknown.first() {
+            None => Ok(()),
+            Some(why) => {
+                Err(Failure::Target(format!("{}: there may be templates of experiments: {why}", self.url)))
+            }
         }
     }
 
@@ -252,11 +263,13 @@ fn of_others_in_json(other: &Others) -> OfOthers<'_> {
     OfOthers { what: &other.what, reason: &other.reason }
 }
 
-/// Keeps runs away from the database while it is dropped, if it is loaded.
-fn run_mark(target: &dyn Target) -> Result<Option<Box<dyn Send>>, Failure> {
-    match target.state()? {
-        DatabaseState::Ready { meta } => Ok(Some(target.begin_run(&(1..=meta.warehouses))?)),
-        _ => Ok(None),
+/// Adds to the error of a run that is at work what that means for the drop.
+fn with_nothing_dropped(failure: Failure) -> Failure {
+    match failure {
+        Failure::Usage(lines) => {
+            Failure::Usage(lines.into_iter().map(|line| format!("nothing was dropped: {line}")).collect())
+        }
+        failure => failure,
     }
 }
 

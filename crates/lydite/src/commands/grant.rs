@@ -11,5 +11,5 @@ pub(crate) fn command(args: &GrantArgs) -> Outcome {
     let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(Failure::Usage)?;
     let grants = spec.grants(&GrantRequest { role: &args.to, work: args.work.into() })?;
     let with: Vec<Extra> = args.with.iter().map(|&extra| extra.into()).collect();
-    print(&grants.sql(&with))
+    print(&grants.sql(&with)?)
 }

@@ -1,17 +1,18 @@
-//! `lydite drop` and `lydite grant`: what Lydite made is shown and dropped, what others made stays, and an account with the
-//! printed rights suffices.
+//! `lydite drop`: what Lydite made is shown and dropped, and what others made stays.
 
 use crate::loaded;
-use crate::program::{Ended, lydite, scratch};
+use crate::program::{Ended, Program, lydite, scratch, text};
 use lydite_testkit::{mariadb, postgres, redis};
 use rusqlite::Connection;
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
 /// Objects of all schemas of a PostgreSQL database but the server's own, one a line.
-const OBJECTS: &str = "SELECT 'class ' || relkind::text || ' ' || relname FROM pg_class JOIN pg_namespace AS n \
+pub(crate) const OBJECTS: &str = "SELECT 'class ' || relkind::text || ' ' || relname FROM pg_class JOIN pg_namespace AS n \
      ON n.oid = relnamespace WHERE nspname !~ '^(pg_|information_schema)' \
      UNION ALL SELECT 'function ' || proname FROM pg_proc JOIN pg_namespace AS n ON n.oid = pronamespace \
      WHERE nspname !~ '^(pg_|information_schema)' AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_proc.oid \
@@ -19,15 +20,15 @@ const OBJECTS: &str = "SELECT 'class ' || relkind::text || ' ' || relname FROM p
      WHERE nspname !~ '^(pg_|information_schema)' UNION ALL SELECT 'server ' || srvname FROM pg_foreign_server ORDER BY 1";
 
 /// Objects of the database of a connection to MariaDB.
-const OBJECTS_OF_MARIADB: &str = "SELECT table_type, table_name FROM information_schema.tables \
+pub(crate) const OBJECTS_OF_MARIADB: &str = "SELECT table_type, table_name FROM information_schema.tables \
      WHERE table_schema = database() UNION ALL SELECT routine_type, routine_name FROM information_schema.routines \
      WHERE routine_schema = database() ORDER BY 1, 2";
 
-fn drop_all(url: &str) -> Ended {
+pub(crate) fn drop_all(url: &str) -> Ended {
     lydite(&["drop", url, "--yes"])
 }
 
-fn listed(url: &str, code: i32) -> Value {
+pub(crate) fn listed(url: &str, code: i32) -> Value {
     let ended = lydite(&["drop", url, "--json", "-"]).code(code);
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
 }
@@ -176,6 +177,69 @@ fn a_template_of_an_experiment_is_known_and_an_empty_database_of_such_a_name_sta
 }
 
 #[test]
+fn a_template_that_can_not_be_opened_is_named_and_the_rest_is_dropped() {
+    let server = postgres::shared();
+    let url = server.create_database("leaving_unread").replacen("postgres@", "leaver@", 1);
+    server.psql("postgres", "CREATE ROLE leaver LOGIN");
+    server.psql("postgres", "ALTER DATABASE leaving_unread OWNER TO leaver");
+    lydite(&["load", &url, "-w", "1", "--set", "size=tiny", "--quiet"]).code(0);
+    let closed = "leaving_unread_template_0123456789abcdef";
+    let opened = "leaving_unread_template_fedcba9876543210";
+    for name in [closed, opened] {
+        loaded::copy_on(server, "leaving_unread", name);
+    }
+    server.psql("postgres", &format!("REVOKE CONNECT ON DATABASE {closed} FROM PUBLIC"));
+    server.psql("postgres", &format!("ALTER DATABASE {opened} OWNER TO leaver"));
+    assert!(lydite(&["drop", &url]).code(4).stdout.contains(closed));
+    let ended = drop_all(&url).code(3);
+    assert!(ended.stdout.contains("dropped\n"), "{ended:?}");
+    assert!(ended.stderr.contains("there may be templates of experiments") && ended.stderr.contains(closed));
+    let left = "SELECT string_agg(datname, ' ') FROM pg_database WHERE datname LIKE 'leaving\\_unread\\_%'";
+    assert_eq!(server.psql("postgres", left), closed);
+    assert_eq!(
+        server.psql("leaving_unread", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"),
+        "0"
+    );
+}
+
+#[test]
+fn nothing_is_dropped_below_a_run_that_is_at_work() {
+    let server = postgres::shared();
+    // Of TPC-C on one of its warehouses, and of the microbenchmark.
+    let tpcc = loaded::on_postgres("leaving_at_work", 2);
+    let micro = server.create_database("leaving_at_work_micro");
+    let load = ["load", &micro, "--workload", "micro", "--set", "micro.records=100", "--quiet"];
+    lydite(&load).code(0);
+    let usual = ["--warmup", "0", "--duration", "1h", "--mode", "open", "--rate", "50", "--quiet"];
+    let of_tpcc =
+        [&["run", &tpcc, "--set", "active_warehouses=2-2", "--terminals", "2"][..], &usual].concat();
+    let of_micro = [&["run", &micro, "--workload", "micro"][..], &usual].concat();
+    for (url, name, run, message) in [
+        (&tpcc, "leaving_at_work", of_tpcc, "another run changes these warehouses (backend PID "),
+        (
+            &micro,
+            "leaving_at_work_micro",
+            of_micro,
+            "another run of the microbenchmark is at work (backend PID ",
+        ),
+    ] {
+        let mut run = Program::new(&run).start();
+        let marks = "SELECT count(*) FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE locktype = 'advisory' \
+                     AND datname = current_database() AND application_name LIKE 'lydite run, %'";
+        run.wait_until("the mark of the run", || server.psql(name, marks) != "0");
+        let before = server.psql(name, OBJECTS);
+        let refused = drop_all(url).code(2);
+        let error = refused.only_error();
+        assert!(error.starts_with("nothing was dropped: ") && error.contains(message), "{error}");
+        assert_eq!(server.psql(name, OBJECTS), before);
+        assert!(run.is_running());
+        run.signal(9);
+        let _killed = run.wait();
+        drop_all(url).code(0);
+    }
+}
+
+#[test]
 fn shards_are_dropped_with_their_coordinator_and_after_a_stop_again() {
     let start = || postgres::Server::start(&["fsync=off", "shared_buffers=64MB"]);
     let (coordinator, shards) = (start(), [start(), start()]);
@@ -259,8 +323,13 @@ fn sqlite_keeps_a_file_of_others_and_loses_one_of_lydites() {
     drop_all(&url).code(2);
     base.execute_batch("DROP VIEW sales; DROP TRIGGER seen; DROP TABLE notes; CREATE TABLE diary (mine)")
         .unwrap();
+    // A run keeps its connections open, as this one is.
+    let refused = drop_all(&url).code(2);
+    assert!(refused.stderr.contains("nothing was dropped; end that first"), "{refused:?}");
+    drop(base);
     let ended = drop_all(&url).code(0);
     assert!(ended.stdout.contains("stays, since others have something in it"), "{ended:?}");
+    let base = Connection::open(&path).unwrap();
     let left: Vec<String> = base
         .prepare("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite%'")
         .unwrap()
@@ -285,6 +354,29 @@ fn sqlite_keeps_a_file_of_others_and_loses_one_of_lydites() {
     assert_eq!(left, ["db.txt"]);
     lydite(&["drop", &url]).code(0);
     assert!(!path.exists(), "a look makes no file");
+}
+
+#[test]
+fn a_link_to_a_database_stays_and_the_database_goes() {
+    let directory = scratch();
+    let (real, link) = (directory.path().join("real"), directory.path().join("link"));
+    let loads: [(&str, fn(&Path, u32) -> String); 2] =
+        [("gemel", loaded::in_gemel), ("sqlite", loaded::in_sqlite)];
+    for (scheme, load) in loads {
+        load(&real, 1);
+        symlink(&real, &link).unwrap();
+        let url = format!("{scheme}:{}", link.display());
+        let list = listed(&url, 4);
+        let whole =
+            list["ours"].as_array().expect("a list").iter().find(|thing| thing["name"] == text(&link));
+        assert!(whole.expect("the database")["bytes"].as_u64() > Some(10_000), "{list}");
+        assert!(list["notes"].to_string().contains("is a link: it stays"), "{list}");
+        drop_all(&url).code(0);
+        assert!(!real.exists() && link.is_symlink(), "{scheme}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "{scheme}");
+        lydite(&["drop", &url]).code(0);
+        fs::remove_file(&link).unwrap();
+    }
 }
 
 #[test]
@@ -334,91 +426,4 @@ fn keys_of_others_in_redis_stay() {
     let ended = drop_all(&url).code(0);
     assert!(ended.stdout.contains("1 entries of customer: they have other keys or values"), "{ended:?}");
     assert!(ask("DBSIZE").starts_with(":3\r\n"), "{}", ask("KEYS *"));
-}
-
-/// Applies the printed SQL as its owner.
-fn grant(url: &str, more: &[&str]) -> String {
-    lydite(&[&["grant", url][..], more].concat()).code(0).stdout
-}
-
-#[test]
-fn a_role_with_the_printed_rights_loads_runs_checks_audits_and_drops_on_postgresql() {
-    let server = postgres::shared();
-    let owner = server.create_database("granted");
-    let psql = |sql: &str| server.psql("granted", sql);
-    psql(
-        "REVOKE ALL ON DATABASE granted FROM PUBLIC; REVOKE ALL ON SCHEMA public FROM PUBLIC; \
-          CREATE ROLE \"a\"\"b O'Neil\" LOGIN; CREATE ROLE runner LOGIN",
-    );
-    let url = owner.replacen("postgres@", "a%22b%20O%27Neil@", 1);
-    let load = ["load", &url, "-w", "2", "--set", "size=tiny", "--quiet"];
-    let refused = lydite(&load).code(3);
-    assert!(refused.stderr.contains("permission denied"), "{refused:?}");
-    let sql = grant(&owner, &["--to", "a\"b O'Neil"]);
-    assert!(sql.contains("GRANT CONNECT ON DATABASE \"granted\" TO \"a\"\"b O'Neil\";\n"), "{sql}");
-    psql(&sql);
-    lydite(&load).code(0);
-    let run = |url: &str| lydite(&["run", url, "-d", "1s", "--warmup", "0s", "--quiet"]);
-    run(&url).code(0);
-    lydite(&["check", &url, "--quiet"]).code(0);
-    lydite(&["audit", &url, "--quick", "-d", "1s", "--only", "atomicity,consistency,isolation", "--quiet"])
-        .code(0);
-
-    let runner = owner.replacen("postgres@", "runner@", 1);
-    let sql = grant(&owner, &["--to", "runner", "--for", "run", "--with", "observe"]);
-    assert!(
-        sql.contains("\nGRANT pg_monitor TO \"runner\";\n") && sql.contains("\n-- GRANT CREATE ON SCHEMA"),
-        "{sql}"
-    );
-    psql(&sql);
-    run(&runner).code(0);
-    lydite(&["check", &runner, "--quiet"]).code(0);
-    let refused = drop_all(&runner).code(3);
-    assert!(refused.stderr.contains("must be owner of"), "{refused:?}");
-    psql(&grant(&owner, &["--to", "runner", "--for", "run", "--with", "audit"]));
-    lydite(&["audit", &runner, "--quick", "-d", "1s", "--only", "isolation", "--quiet"]).code(0);
-    drop_all(&url).code(0);
-    assert_eq!(psql(OBJECTS), "");
-}
-
-#[test]
-fn an_account_with_the_printed_rights_loads_runs_checks_audits_and_drops_on_mariadb() {
-    let server = mariadb::shared();
-    let owner = server.create_database("granted_here");
-    let sql = |sql: &str| server.sql("mysql", sql);
-    sql("CREATE USER `O'Neil`@`%`; CREATE USER runner@`%`; CREATE DATABASE grantedXhere");
-    let url = owner.replacen("root@", "O%27Neil@", 1);
-    let load = ["load", &url, "-w", "2", "--set", "size=tiny", "--quiet"];
-    lydite(&load).code(3);
-    sql(&grant(&owner, &["--to", "O'Neil@%"]));
-    lydite(&load).code(0);
-    let beside = lydite(&["check", &url.replace("granted_here", "grantedXhere")]).code(3);
-    assert!(beside.stderr.contains("denied"), "the name of a database is no pattern: {beside:?}");
-    let run = |url: &str| lydite(&["run", url, "-d", "1s", "--warmup", "0s", "--quiet"]);
-    run(&url).code(0);
-    lydite(&["check", &url, "--quiet"]).code(0);
-    lydite(&["audit", &url, "--quick", "-d", "1s", "--only", "atomicity,consistency,isolation", "--quiet"])
-        .code(0);
-
-    let runner = owner.replacen("root@", "runner@", 1);
-    sql(&grant(&owner, &["--to", "runner", "--for", "run", "--with", "observe,audit"]));
-    run(&runner).code(0);
-    lydite(&["check", &runner, "--quiet"]).code(0);
-    lydite(&["audit", &runner, "--quick", "-d", "1s", "--only", "isolation", "--quiet"]).code(0);
-    assert!(listed(&url, 4)["notes"].to_string().contains("lacks the right TRIGGER"));
-    drop_all(&url).code(0);
-    assert_eq!(server.sql("granted_here", OBJECTS_OF_MARIADB), "");
-}
-
-#[test]
-fn databases_without_accounts_are_told_their_own_means() {
-    for url in ["sqlite:x", "gemel:x", "redis://h", "etcd://h", "null:"] {
-        let refused = lydite(&["grant", url, "--to", "bench"]).code(2);
-        assert!(refused.only_error().contains("by the database's own means"), "{refused:?}");
-    }
-    for (role, url) in [("", "postgres://h/d"), ("@%", "mysql://h/d"), ("a\nb", "mysql://h/d")] {
-        assert!(lydite(&["grant", url, "--to", role]).code(2).only_error().starts_with("--to: "));
-    }
-    let refused = lydite(&["grant", "postgres://h/d?shards=a:1,b:2", "--to", "bench"]).code(2);
-    assert!(refused.only_error().contains("leave shards= out"), "{refused:?}");
 }

@@ -1,5 +1,6 @@
 //! A database that fits a plan of the microbenchmark.
 
+use crate::alone::begin_alone;
 use crate::limits;
 use crate::loading::{self, LoadDone};
 use crate::observed;
@@ -40,7 +41,10 @@ impl<'a> Ready<'a> {
         loading::tell_notes(&target.admit(&Demand::Sessions(plan.sessions()))?);
         target.admit(&Demand::Writes)?;
         observed::check(&plan.observe, &*target)?;
-        let (meta, load) = make_ready(&target, request, asked)?;
+        let (meta, load) = {
+            let _alone = request.fresh.then(|| begin_alone(&*target)).transpose()?;
+            make_ready(&target, request, asked)?
+        };
         let stored = !matches!(target.state()?, DatabaseState::AnyScale);
         let mut description = target.describe()?;
         // Settings about TPC-C's tables do not affect this workload.

@@ -11,7 +11,7 @@ use crate::result::micro::Parts;
 use lydite_bench::{Measurement, MicroMode};
 use lydite_console::exit::Failure;
 use lydite_console::output::complain;
-use lydite_database::{Micro, Workload};
+use lydite_database::{MICRO_RECORDS, Micro, Workload};
 use lydite_plan::micro::MicroAsked;
 
 /// The companions of a run of the microbenchmark, see [`crate::beside::OF_TPCC`].
@@ -27,6 +27,8 @@ const COMPANIONS: &[fn(&Ready<'_>) -> Begun<Micro>] = &[
 /// The failure of a run that measured nothing.
 pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Result<Concluded, Failure> {
     let ready = Ready::new(request, asked)?;
+    // Others would add to the counts that are checked, and a drop would take the tables away.
+    let _alone = ready.target.begin_run(&MICRO_RECORDS)?;
     let (mut companions, checks) = Companions::begin(COMPANIONS, &ready)?;
     ready.warnings.iter().for_each(|warning| complain(warning));
     let measurement = measured(&ready, &companions, &asked.shape.to_string())?;

@@ -1,12 +1,76 @@
 //! A removal takes Lydite's entries from a store and leaves those of others.
 
 use super::{Access, KvTable, KvTarget, Memory, MemoryConfig, Store, StoreTx, Target};
-use crate::facts::DatabaseState;
+use crate::facts::{DatabaseState, Description};
 use crate::kv::leaving::is_ours;
-use crate::kv::store::{Direction, KeyRange};
+use crate::kv::memory::MemoryTx;
+use crate::kv::store::{Direction, KeyRange, clear_in_batches};
+use crate::kv::store_error::StoreError;
 use crate::leaving::{Inventory, Leaving};
 use crate::playing::{inputs, load, play};
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A store to which a run writes while tables are removed, if its flag says so: one row of each table comes back.
+struct Busy {
+    store: Memory,
+    busy: Arc<AtomicBool>,
+}
+
+impl Store for Busy {
+    type Config = (MemoryConfig, Arc<AtomicBool>);
+    type Tx<'a> = MemoryTx<'a>;
+    type Pending = ();
+
+    fn place((config, _): &Self::Config) -> String {
+        Memory::place(config)
+    }
+
+    fn describe((config, _): &Self::Config) -> Result<Description, StoreError> {
+        Memory::describe(config)
+    }
+
+    fn is_there((config, _): &Self::Config) -> bool {
+        Memory::is_there(config)
+    }
+
+    fn open((config, busy): &Self::Config) -> Result<Self, StoreError> {
+        Ok(Self { store: Memory::open(config)?, busy: Arc::clone(busy) })
+    }
+
+    fn begin(&self, access: Access) -> Result<MemoryTx<'_>, StoreError> {
+        self.store.begin(access)
+    }
+
+    fn clear(&self, table: KvTable) -> Result<(), StoreError> {
+        let mut row = None;
+        self.begin(Access::Read)?.scan(table, KeyRange::ALL, Direction::Forward, &mut |key, value| {
+            row = Some((key.to_vec(), value.to_vec()));
+            ControlFlow::Break(())
+        })?;
+        clear_in_batches(self, table)?;
+        let Some((key, value)) = row.filter(|_| self.busy.load(Ordering::Relaxed)) else { return Ok(()) };
+        let mut tx = self.begin(Access::Write)?;
+        tx.put(table, &key, &value)?;
+        tx.commit()
+    }
+}
+
+#[test]
+fn a_removal_beside_a_run_keeps_the_note_so_that_the_next_one_takes_the_rest() {
+    let busy = Arc::new(AtomicBool::new(true));
+    let target = KvTarget::<Busy>::new((MemoryConfig::default(), Arc::clone(&busy)));
+    load(&target, 1);
+    let seen = target.inventory().expect("inventory");
+    let error = target.remove(&seen).expect_err("the run writes");
+    assert!(error.message.contains("a run still writes (1 entries of item since their removal)"), "{error}");
+    let left = target.inventory().expect("inventory");
+    assert_eq!((left.ours.len(), &left.stays[..]), (KvTable::COUNT, &[][..]), "all is known as Lydite's");
+    busy.store(false, Ordering::Relaxed);
+    target.remove(&left).expect("the run has ended");
+    assert_eq!(target.inventory(), Ok(Inventory::default()));
+}
 
 fn put(target: &KvTarget<Memory>, entries: &[(KvTable, &[u8], &[u8])]) {
     let store = target.store().expect("the store");

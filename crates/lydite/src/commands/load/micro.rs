@@ -18,6 +18,7 @@ use lydite_plan::micro::MicroData;
 use lydite_plan::values::{number, whole};
 use lydite_report::live::Style;
 use lydite_report::model::LoadPlan;
+use lydite_run::alone::begin_alone;
 use lydite_run::observed::check as check_observed;
 use lydite_run::{LoadFacts, Sought, records};
 use std::sync::Arc;
@@ -74,7 +75,10 @@ pub(super) fn load(args: &LoadArgs, mut entries: Entries) -> Outcome {
     match target.state()? {
         DatabaseState::AnyScale => return Err(Failure::usage(format!("{place} stores nothing to load"))),
         DatabaseState::Empty => {}
-        _ if args.fresh => target.reset()?,
+        _ if args.fresh => {
+            let _alone = begin_alone(&*target)?;
+            target.reset()?;
+        }
         DatabaseState::Micro { meta, ready: true } => {
             return Err(Failure::usage(format!(
                 "{place} is loaded already, with {} from seed {}: use it as it is, or load again with --fresh",
