@@ -2,8 +2,8 @@
 # Makes the products of a release in dist/, and tries each in a clean root; dist/log/PRODUCT-ARCH.log has the trial.
 #
 # usage: scripts/dist.sh [--no-try] [--twice] [PRODUCT]...     (default: all of the table below)
-#   --no-try  make the products only: neither root nor debootstrap is needed
-#   --twice   build a second time, from an export of the commit in another directory, and compare the products byte by byte
+#   --no-try  make the products only; without root the image is left out
+#   --twice   build a second time, from an export of the commit in another directory, and compare all bytes
 #
 #   DIST_ARCHS  architectures (default: x86_64 aarch64)
 set -euo pipefail
@@ -22,6 +22,7 @@ container   each
 kubernetes  none
 crate       none
 '
+release=$(version)
 read -ra archs <<<"${DIST_ARCHS:-x86_64 aarch64}"
 
 trying=yes twice=no wanted=()
@@ -31,7 +32,8 @@ for argument in "$@"; do
     --twice) twice=yes ;;
     -*) fail "no option $argument: use --no-try or --twice" ;;
     *)
-        grep -q "^$argument " <<<"$table" || fail "no product $argument: there are$(awk '{ printf " %s", $1 }' <<<"$table")"
+        grep -q "^$argument " <<<"$table" ||
+            fail "no product $argument: there are$(awk '{ printf " %s", $1 }' <<<"$table")"
         wanted+=("$argument")
         ;;
     esac
@@ -58,13 +60,18 @@ for_product() {
     done
 }
 
-# Files of a directory, which sums list.
+# Products of this version in a directory, or those newer than a file: files_of DIRECTORY [FILE]. Others stay there, and
+# are no part of this release. What follows the version tells 1.0.0 from 1.0.0-rc.1.
 files_of() {
-    (cd "$1" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort)
+    local part names=()
+    for part in x86_64 aarch64 py3 1_ deploy; do
+        names+=(-o -name "lydite[-_]$release-$part*")
+    done
+    (cd "$1" && find . -maxdepth 1 -type f ${2:+-newer "$2"} \( "${names[@]:1}" \) -printf '%f\n' | sort)
 }
 
 build_twice() {
-    local second=$DIST_WORK/second file failed=0
+    local second=$DIST_WORK/second first files file failed=0
     git diff --quiet HEAD || fail "--twice builds the commit: commit or stash your changes first"
     rm -rf "$second"
     mkdir -p "$second/lydite-src"
@@ -72,7 +79,10 @@ build_twice() {
     echo "==> the second build, in $second/lydite-src"
     CARGO_TARGET_DIR=$second/target DIST_OUT=$second/dist DIST_WORK=$second/work \
         "$second/lydite-src/scripts/dist.sh" --no-try ${wanted[@]+"${wanted[@]}"}
-    for file in $(files_of "$second/dist"); do
+    files=$(files_of "$second/dist")
+    first=$(files_of "$DIST_OUT" "$stamp")
+    diff <(echo "$first") <(echo "$files") || failed=1
+    for file in $files; do
         if cmp "$DIST_OUT/$file" "$second/dist/$file"; then
             echo "    equal: $file"
         else
@@ -83,6 +93,8 @@ build_twice() {
 }
 
 mkdir -p "$DIST_OUT/log"
+stamp=$DIST_WORK/begun
+touch "$stamp"
 while read -r product which; do
     [ -n "$product" ] || continue
     if [ ${#wanted[@]} -eq 0 ] || [[ " ${wanted[*]} " == *" $product "* ]]; then

@@ -5,7 +5,7 @@
 # usage: scripts/gate.sh --base-url URL [--pr-url URL] --fail-if CONDITION... [FLAG VALUE]...
 #   --base-url, --pr-url        databases; one for both is enough (a password is best in LYDITE_PASSWORD)
 #   --base-before, --pr-before  shell commands before each run of a side, which start its database
-#   --base-after, --pr-after    shell commands after each run, also after one that failed
+#   --base-after, --pr-after    shell commands after each run, also if it, its `before` or the gate itself was ended
 #   --fail-if CONDITION         as for `lydite compare`: 'nopm < -5%'; may be repeated
 #   --undecided fail|pass       end of a condition that the runs do not decide [default: exit code 5]
 #   --pairs N                   runs of each side [default: 3]
@@ -14,8 +14,8 @@
 #   --name TEXT                 name of the gate: several of a pull request have comments of their own [default: gate]
 #   --comment NUMBER            write the summary as a comment of this pull request, by `gh`; later runs replace it
 #
-# LYDITE names the program [default: lydite]. GITHUB_REPOSITORY names the repository of the pull request. The exit code is
-# that of the first run that failed, else that of `lydite compare`.
+# LYDITE names the program [default: lydite]. GITHUB_REPOSITORY names the repository of the pull request. The exit code
+# is that of the first run that failed, else that of `lydite compare`.
 set -euo pipefail
 
 LYDITE=${LYDITE:-lydite}
@@ -55,8 +55,11 @@ done
 [ -n "${url[pr]:-}" ] || url[pr]=${url[base]}
 if [ -n "${run_flags_text:-}" ]; then
     # xargs undoes quotes, and expands nothing.
-    words=$(xargs -n 1 printf '%s\n' <<<"$run_flags_text") || fail "--run-flags: a quote is open"
+    words=$(xargs -r -n 1 printf '%s\n' <<<"$run_flags_text" && echo end) ||
+        fail "--run-flags: a quote is open"
     mapfile -t run_flags <<<"$words"
+    # "end" keeps an empty last word, and no words are none.
+    unset 'run_flags[-1]'
 fi
 mkdir -p "$out"
 [ -z "$(ls -A "$out")" ] || fail "$out is not empty: name a new directory by --out"
@@ -66,14 +69,21 @@ mkdir -p "$out"
 write_comment() {
     [ -n "$comment" ] || return 0
     local mark="<!-- lydite: $name -->" file=$out/comment.md place=repos/${GITHUB_REPOSITORY:-}/issues there
-    # GitHub takes 65536 characters.
-    { printf '%s\n' "$mark"; head -c 60000 "$1"; } >"$file"
+    # GitHub takes 65536 characters. A cut within a line could leave half a character.
+    {
+        printf '%s\n' "$mark"
+        LC_ALL=C awk '(bytes += length($0) + 1) > 60000 { print "\nThe rest is in summary.md."; exit } 1' "$1"
+    } >"$file"
     if [ -z "${GITHUB_REPOSITORY:-}" ]; then
         echo "warning: no comment: GITHUB_REPOSITORY does not name the repository" >&2
         return
     fi
-    there=$(gh api --paginate "$place/$comment/comments" \
-        --jq ".[] | select(.body | startswith(\"$mark\")) | .id" | head -n 1) || there=
+    if ! there=$(gh api --paginate "$place/$comment/comments" \
+        --jq ".[] | select(.body | startswith(\"$mark\")) | .id"); then
+        echo "warning: no comment: those of the pull request could not be listed; $1 has the summary" >&2
+        return
+    fi
+    there=${there%%$'\n'*}
     if [ -n "$there" ]; then
         gh api --silent --method PATCH "$place/comments/$there" -F "body=@$file" && return
     else
@@ -91,18 +101,34 @@ stopped() {
     exit "$1"
 }
 
+# The side whose `before` has begun and whose `after` has not.
+open=''
+# Runs the command after a run of the open side, if there is one.
+close_side() {
+    local side=$open
+    open=''
+    [ -z "$side" ] || [ -z "${after[$side]:-}" ] || bash -euo pipefail -c "${after[$side]}"
+}
+# A signal ends the script through exit, so that no database stays behind.
+trap 'close_side || true' EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
 # Runs a side once: run_side SIDE NUMBER
 run_side() {
-    local side=$1 number=$2 code=0
+    local side=$1 number=$2 code=0 closed=0
     echo "==> pair $number of $pairs: $side"
-    if [ -n "${before[$side]:-}" ]; then
-        bash -euo pipefail -c "${before[$side]}" || stopped 3 "The command before run $number of $side failed."
+    open=$side
+    if [ -n "${before[$side]:-}" ] && ! bash -euo pipefail -c "${before[$side]}"; then
+        close_side || true
+        stopped 3 "The command before run $number of $side failed."
     fi
-    "$LYDITE" run "${url[$side]}" --label "$side" --json "$out/$side$number.json" --quiet ${run_flags[@]+"${run_flags[@]}"} || code=$?
-    if [ -n "${after[$side]:-}" ]; then
-        bash -euo pipefail -c "${after[$side]}" || stopped 3 "The command after run $number of $side failed."
-    fi
+    "$LYDITE" run "${url[$side]}" --label "$side" --json "$out/$side$number.json" --quiet \
+        ${run_flags[@]+"${run_flags[@]}"} || code=$?
+    close_side || closed=$?
     [ "$code" -eq 0 ] || stopped "$code" "Run $number of $side ended with exit code $code; the log of the job says why."
+    [ "$closed" -eq 0 ] || stopped 3 "The command after run $number of $side failed."
 }
 
 for ((number = 1; number <= pairs; number++)); do

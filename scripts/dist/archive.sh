@@ -40,7 +40,7 @@ try() {
     # Not local: the trap needs it.
     root=$(fresh_root "$arch")
     trap 'rm -rf "$root"' EXIT
-    mkdir -p "$root/opt"
+    mkdir -p "${root:?}/opt"
     tar -xJf "$archive" -C "$root/opt"
     try_programs "$arch" "$root" "/opt/$name/bin/lydite" "/opt/$name/bin/gemel"
     [ -z "$(find "$root/opt/$name" ! -perm -444)" ] || fail "$archive has files that not everybody can read"

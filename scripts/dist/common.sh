@@ -23,22 +23,33 @@ ARCHIVE_LIMIT=10000000
 # The run that each product makes in its clean root.
 RUN=(run gemel: -d 5s)
 
-version() {
-    sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1
-}
-
 fail() {
     echo "error: $*" >&2
     exit 1
 }
 
-# Commit and date come from git, or from whoever exported the sources.
-if [ -z "${LYDITE_COMMIT:-}" ] || [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
-    git rev-parse --verify --quiet HEAD >/dev/null ||
+# Else a command that fails within $(...) does not end it.
+shopt -s inherit_errexit 2>/dev/null || fail "bash $BASH_VERSION is too old: use 4.4 or newer"
+
+version() {
+    sed -n '/^version = /{s/^version = "\(.*\)"$/\1/p;q}' Cargo.toml
+}
+
+# Runs git in these sources, unless they are a copy within the repository of something else.
+of_git() {
+    local above
+    if ! above=$(git rev-parse --show-prefix) || [ -n "$above" ] || ! git "$@"; then
         fail "no git repository: set LYDITE_COMMIT and SOURCE_DATE_EPOCH to commit and date of these sources"
-    LYDITE_COMMIT=$(git rev-parse HEAD)
-    SOURCE_DATE_EPOCH=$(git show --no-patch --format=%ct HEAD)
+    fi
+}
+
+# Commit and date come from git, or from whoever exported the sources.
+if [ -z "${LYDITE_COMMIT:-}" ]; then
+    LYDITE_COMMIT=$(of_git rev-parse --verify HEAD)
+    git diff --quiet HEAD ||
+        fail "the sources differ from the commit that programs and bill would name: commit them, or set LYDITE_COMMIT"
 fi
+[ -n "${SOURCE_DATE_EPOCH:-}" ] || SOURCE_DATE_EPOCH=$(of_git show --no-patch --format=%ct HEAD)
 export LYDITE_COMMIT SOURCE_DATE_EPOCH
 export LC_ALL=C TZ=UTC
 umask 022
@@ -68,7 +79,8 @@ tools() {
     if ! cmp -s "$wanted" "$place/requirements.txt"; then
         command -v python3 >/dev/null || scripts/install-packages.sh "Python 3 (python3)" python3 >&2
         python3 -m venv --clear "$place" >&2 || fail "python3 -m venv fails: install Debian's python3-venv"
-        "$place/bin/pip" install --quiet --require-virtualenv -r "$wanted" >&2
+        "$place/bin/pip" install --quiet --require-virtualenv -r "$wanted" >&2 ||
+            fail "the tools of $wanted can't be installed: the message of pip is above"
         cp "$wanted" "$place/requirements.txt"
     fi
     echo "$place/bin"
@@ -88,13 +100,18 @@ install_completions() {
     install_file 644 "$(pages)/completions/lydite.fish" "$1/fish/vendor_completions.d/lydite.fish"
 }
 
-# Writes a directory as .tar.xz with the same bytes each time: pack DIRECTORY FILE [BCJ]. BCJ is the filter of xz for
-# the instructions of an architecture, which every xz knows.
+# Prints files of a directory as a tar with the same bytes each time: plain_tar DIRECTORY NAME...
+plain_tar() {
+    tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --mode=u=rwX,go=rX \
+        --format=ustar --directory "$@"
+}
+
+# Writes a directory as .tar.xz: pack DIRECTORY FILE [BCJ]. BCJ is the filter of xz for the instructions of an
+# architecture, which every xz knows.
 pack() {
     local filter=()
     [ -z "${3:-}" ] || filter=("--$3")
-    tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --mode=u=rwX,go=rX \
-        --format=ustar --directory "$(dirname "$1")" "$(basename "$1")" |
+    plain_tar "$(dirname "$1")" "$(basename "$1")" |
         xz --threads=1 --check=crc32 ${filter[@]+"${filter[@]}"} --lzma2=preset=9e >"$2"
 }
 

@@ -18,6 +18,10 @@ if [ "$arch" != "$(uname -m)" ]; then
     echo "    no image of $arch on this machine"
     exit
 fi
+if [ "$(id -u)" -ne 0 ]; then
+    echo "    no image: the root that it is made from needs root"
+    exit
+fi
 
 # buildah with a store of its own: images of this machine are neither seen nor changed.
 images() {
@@ -31,7 +35,7 @@ make_base() {
     # Not local: the trap needs it.
     root=$(fresh_root "$arch" ca-certificates,xz-utils)
     trap 'rm -rf "$root" "$root.tar"' EXIT
-    tar --create --file "$root.tar" --directory "$root" .
+    tar --create --file "$root.tar" --directory "${root:?}" .
     container=$(images from scratch)
     images add --quiet "$container" "$root.tar" / >/dev/null
     images commit --quiet "$container" "$base" >/dev/null
@@ -39,7 +43,7 @@ make_base() {
 }
 
 make_image() {
-    local context=$DIST_WORK/context
+    local context=$DIST_WORK/context layout=$DIST_WORK/oci
     images inspect --type image "$base" >/dev/null 2>&1 || make_base
     # The archive of this build, wherever its products are.
     rm -rf "$context"
@@ -49,8 +53,10 @@ make_image() {
     images build --quiet --pull=never --network host --timestamp "$SOURCE_DATE_EPOCH" --file deploy/Containerfile \
         --build-arg "TARGETARCH=$(debian "$arch")" \
         --tag "$image" "$context" >/dev/null
-    rm -f "$product"
-    images push --quiet "$image" "oci-archive:$product:lydite:$(version)"
+    # Not to an archive, whose files buildah gives the time of now.
+    rm -rf "$layout"
+    images push --quiet "$image" "oci:$layout:lydite:$(version)"
+    plain_tar "$layout" blobs index.json oci-layout >"$product"
     show_size "$product"
 }
 

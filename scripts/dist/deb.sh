@@ -17,8 +17,9 @@ maintainer=${DIST_MAINTAINER:-Lydite developers <lydite@users.noreply.github.com
 
 # Libraries of the system that the programs load, as packages.
 depends() {
-    local library found=("libc6 (>= $GLIBC)")
-    for library in $(readelf --dynamic "$(stage "$arch")"/{lydite,gemel} | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u); do
+    local needed library found=("libc6 (>= $GLIBC)")
+    needed=$(readelf --dynamic "$(stage "$arch")"/{lydite,gemel} | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u)
+    for library in $needed; do
         case $library in
         libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | libutil.so.* | ld-linux*) ;;
         libgcc_s.so.1) found+=("libgcc-s1 | libgcc1") ;;
@@ -35,15 +36,23 @@ compress() {
     touch -d "@$SOURCE_DATE_EPOCH" "$2"
 }
 
+# Prints the KiB of a directory's files. Directories are left out: each file system has other sizes for them.
+installed_size() {
+    find "$1" -type f -printf '%s\n' | awk '{ kib += int(($1 + 1023) / 1024) } END { print kib }'
+}
+
 write_control() {
-    local tree=$1
+    local size needs
+    # Not within the text below, which would be written without what fails.
+    size=$(installed_size "$1")
+    needs=$(depends)
     cat <<END
 Package: lydite
 Version: $full
 Architecture: $(debian "$arch")
 Maintainer: $maintainer
-Installed-Size: $(du -k --apparent-size -s "$tree" | cut -f1)
-Depends: $(depends)
+Installed-Size: $size
+Depends: $needs
 Section: database
 Priority: optional
 Description: TPC-C-derived benchmark that checks what it measures
@@ -57,6 +66,10 @@ END
 }
 
 write_copyright() {
+    local year holders text
+    year=$(date -d "@$SOURCE_DATE_EPOCH" +%Y)
+    holders=$(sed -n 's/^Copyright (c) //p' LICENSE-MIT)
+    text=$(sed -e '1,/^$/d; /^Copyright/d; s/^$/./; s/^/ /' LICENSE-MIT)
     cat <<END
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: lydite
@@ -64,11 +77,11 @@ Comment: The crates that the programs are linked from, with their licences, are
  listed in third-party.txt.gz, and in lydite.cdx.json.gz for machines.
 
 Files: *
-Copyright: $(date -d "@$SOURCE_DATE_EPOCH" +%Y) $(sed -n 's/^Copyright (c) //p' LICENSE-MIT)
+Copyright: $year $holders
 License: MIT or Apache-2.0
 
 License: MIT
-$(sed -e '1,/^$/d' LICENSE-MIT | sed -e '/^Copyright/d' | sed -e 's/^$/./; s/^/ /')
+$text
 
 License: Apache-2.0
  On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.
@@ -115,10 +128,10 @@ try() {
     root=$(fresh_root "$arch")
     trap 'rm -rf "$root"' EXIT
     if [ "$arch" = "$(uname -m)" ]; then
-        cp "$package" "$root/tmp/lydite.deb"
+        cp "$package" "${root:?}/tmp/lydite.deb"
         within "$root" 0 dpkg --install /tmp/lydite.deb
     else
-        dpkg-deb --extract "$package" "$root"
+        dpkg-deb --extract "$package" "${root:?}"
     fi
     try_programs "$arch" "$root" /usr/bin/lydite /usr/bin/gemel
 }

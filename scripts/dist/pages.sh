@@ -30,16 +30,20 @@ make)
     "$tools/python" scripts/dist/crates.py "$arch-unknown-linux-gnu" "$(stage "$arch")"
     ;;
 try)
-    # A page that man cannot read, or a completion that a shell cannot, is a warning there and an error here.
+    for reader in man:man-db zsh:zsh fish:fish; do
+        command -v "${reader%:*}" >/dev/null || scripts/install-packages.sh "${reader%:*}" "${reader#*:}"
+    done
+    # What is a warning of man is an error here.
     for page in "$(pages)"/man/*.1; do
-        if command -v man >/dev/null; then
-            warnings=$(MANWIDTH=200 man --warnings -E UTF-8 -l "$page" 2>&1 >/dev/null)
-            [ -z "$warnings" ] || fail "$page: $warnings"
-        fi
+        warnings=$(MANWIDTH=200 man --warnings -E UTF-8 -l "$page" 2>&1 >/dev/null)
+        [ -z "$warnings" ] || fail "$page: $warnings"
     done
     bash -n "$(pages)/completions/lydite.bash"
+    zsh -n "$(pages)/completions/_lydite"
+    fish -n "$(pages)/completions/lydite.fish"
     echo "    $(find "$(pages)/man" -name '*.1' | wc -l) pages of the manual"
-    "$(tools)/python" -c '
+    tools=$(tools)
+    "$tools/python" -c '
 import json, sys
 bill = json.load(open(sys.argv[1]))
 refs = [component["bom-ref"] for component in bill["components"]]

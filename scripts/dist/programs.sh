@@ -13,23 +13,24 @@ place=$(stage "$arch")
 
 # Prints a path of the programs' debug information and panics for a path of this machine: FROM=TO, one a line.
 mapped_paths() {
-    local cargo=${CARGO_HOME:-$HOME/.cargo}
-    echo "$(realpath "$cargo")=/cargo"
-    echo "$PWD=/lydite"
+    local cargo built
+    cargo=$(realpath "${CARGO_HOME:-$HOME/.cargo}")
+    built=$(realpath -m "${CARGO_TARGET_DIR:-target}")
     # Also below the sources: the last match counts, and an export is built below the target directory of another.
-    echo "$(realpath -m "${CARGO_TARGET_DIR:-target}")=/lydite/target"
+    printf '%s\n' "$cargo=/cargo" "$PWD=/lydite" "$built=/lydite/target"
 }
 
 build() {
-    local bin flags=() line separator=$'\x1f' tools
+    local bin flags=() line separator=$'\x1f' tools paths
     scripts/install-build-deps.sh
     tools=$(tools)
+    paths=$(mapped_paths)
     rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target" ||
         fail "no Rust for $target: rustup target add $target"
     while IFS= read -r line; do
         flags+=("--remap-path-prefix=$line")
         CFLAGS="${CFLAGS:-} -ffile-prefix-map=$line"
-    done < <(mapped_paths)
+    done <<<"$paths"
     export CFLAGS
     CARGO_ENCODED_RUSTFLAGS=$(IFS=$separator; echo "${flags[*]}")
     export CARGO_ENCODED_RUSTFLAGS CARGO_INCREMENTAL=0

@@ -33,7 +33,7 @@ fresh_root() {
 
 # Runs a command in a root as a user: within ROOT UID COMMAND... It sees no process, mount or network of this machine.
 within() {
-    local root=$1 user=$2
+    local root=${1:?} user=$2
     shift 2
     # shellcheck disable=SC2016 # the shell inside has the arguments
     unshare --mount --pid --net --ipc --uts --fork sh -euc '
@@ -52,7 +52,7 @@ within() {
 # Runs a program of a root: run_in ARCH ROOT PROGRAM ARGUMENT... In a root of another architecture qemu runs it, with the
 # libraries of the root and the files of this machine.
 run_in() {
-    local arch=$1 root=$2
+    local arch=$1 root=${2:?}
     shift 2
     if [ "$arch" = "$(uname -m)" ]; then
         within "$root" 65534 "$@"
