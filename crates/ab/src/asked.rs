@@ -4,11 +4,11 @@ use crate::experiment::{Experiment, Looking};
 use crate::variant::{self, SideAsked, Variant};
 use lydite_console::exit::Failure;
 use lydite_decide::{LEAST_PAIRS, Looks, Side};
-use lydite_plan::Problem;
 use lydite_plan::values::{flag, longer_than_nothing, number, whole};
-use lydite_report::compare::Better;
+use lydite_plan::{Plan, Problem};
 use lydite_report::metric::Metric;
 use lydite_sweep::{COMMAND_LIMIT, Common, Copies, Origin};
+use std::time::Duration;
 
 /// Pairs that count at most, unless the user says another number.
 const PAIRS: u32 = 12;
@@ -16,6 +16,49 @@ const PAIRS: u32 = 12;
 const MAX_PAIRS: u32 = 1_000;
 /// The metric that decides, unless the user says another one: the throughput.
 const METRIC: &str = "tps";
+
+/// A key that says how a side is measured. With different values the sides are different samples, not variants.
+struct OfSample {
+    key: &'static str,
+    /// Returns the value of a plan.
+    value: fn(&Plan) -> String,
+    /// Reason why the values must be equal.
+    why: &'static str,
+}
+
+/// All such keys.
+static OF_SAMPLES: [OfSample; 4] = [
+    OfSample {
+        key: "seed",
+        value: |plan| plan.seed.to_string(),
+        why: "other inputs are another sample, and pairs would differ by them",
+    },
+    OfSample { key: "duration", value: |plan| seconds(plan.duration), why: WINDOW },
+    OfSample { key: "warmup", value: |plan| seconds(plan.warmup), why: WINDOW },
+    OfSample {
+        key: "steady",
+        value: |plan| plan.steady.map_or_else(|| "off".to_owned(), seconds),
+        why: WINDOW,
+    },
+];
+const WINDOW: &str = "the sides would be measured at different times of their runs";
+
+impl OfSample {
+    /// Returns the problem of two sides that have different values.
+    fn problem(&self, a: &Variant, b: &Variant) -> Option<String> {
+        let [of_a, of_b] = [a, b].map(|variant| (self.value)(&variant.subject.plan));
+        let Self { key, why, .. } = self;
+        (of_a != of_b).then(|| {
+            format!(
+                "{key}: is {of_a} of A and {of_b} of B, and is no variant: {why}: leave it out, or give both the same"
+            )
+        })
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{}s", time.as_secs_f64())
+}
 
 /// Settings of the user.
 #[derive(Default)]
@@ -108,15 +151,23 @@ fn together(a: &Variant, b: &Variant, reload: Option<Origin>, metric: Option<&Me
     if a.subject.plan.micro.is_some() && metric.is_some_and(Metric::is_of_tpcc) {
         problems.push("--metric: is for workload tpcc only: use for example tps".to_owned());
     }
-    let is_throughput =
-        |metric: &&Metric| matches!(metric.better(), Some(Better::Higher)) && metric.name() != "efficiency";
     let bound = [a, b].map(|variant| variant.subject.plan.bounds_throughput());
-    if let (Some(metric), true) = (metric.filter(is_throughput), bound[0] != bound[1]) {
+    if let (Some(metric), true) = (metric.filter(|metric| metric.is_throughput()), bound[0] != bound[1]) {
         problems.push(format!(
             "--metric: {} of one side is bound by a rate or by think times: use a latency, for example new_order.p99",
             metric.name()
         ));
     }
+    let has_fault = |variant: &Variant| variant.subject.plan.controls.faults.specs().next().is_some();
+    if let Some(metric) = metric.filter(|metric| metric.is_of_faults())
+        && !(has_fault(a) && has_fault(b))
+    {
+        problems.push(format!(
+            "--metric: {} is of a fault, which the plan of a side lacks: add --fault, or name another metric",
+            metric.name()
+        ));
+    }
+    problems.extend(OF_SAMPLES.iter().filter_map(|of| of.problem(a, b)));
     let sizes = [a, b].map(|variant| variant.subject.plan.data.size);
     if sizes[0] != sizes[1] {
         problems

@@ -38,8 +38,9 @@ pub(crate) fn document(
         Spread::of(&values.collect::<Vec<_>>()).map(|spread| spread.median)
     };
     let variant = |side: Side| {
-        let Known { plan, server, before, digest: _ } = experiment.side(side).known.clone();
-        VariantOf { plan, server, before, median: median(side) }
+        let Variant { subject, known, .. } = experiment.side(side);
+        let Known { server, before, .. } = known.clone();
+        VariantOf { plan: subject.shown.clone(), server, before, median: median(side) }
     };
     let pairs = slots.iter().zip(&progress.roles).map(|(slot, role)| pair(store, slot, *role)).collect();
     Ab {
@@ -98,6 +99,11 @@ fn pair(store: &Store, slot: &Slot, role: Role) -> Pair {
 fn differences(experiment: &Experiment, counted: &[&Slot]) -> Vec<Difference> {
     let [a, b]: [&Variant; 2] = [experiment.side(Side::A), experiment.side(Side::B)];
     let mut all = differing("", &a.known.plan, &b.known.plan);
+    // A default that a side says or not is no difference; of a real one the values that were said are shown.
+    for of in &mut all {
+        let said = |variant: &Variant| variant.subject.shown.get(&of.name).cloned().unwrap_or_default();
+        (of.a, of.b) = (said(a), said(b));
+    }
     let servers: [BTreeMap<String, String>; 2] = [a, b].map(|variant| {
         let pairs = variant.known.server.iter().filter_map(|setting| setting.split_once('='));
         pairs.map(|(name, value)| (name.trim().to_owned(), value.to_owned())).collect()

@@ -41,7 +41,7 @@ pub(crate) struct Variant {
 /// Everything that identifies a side, without passwords.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Known {
-    /// The keys of the plan.
+    /// The keys that change the plan: a default may be said or not.
     pub(crate) plan: BTreeMap<String, String>,
     /// Settings of the lab's servers.
     pub(crate) server: Vec<String>,
@@ -123,7 +123,7 @@ pub(crate) fn read(
     check_server(side, &asked.server, lab.as_ref(), &url, &mut entries.errors);
     let subject = Subject::read(entries, &url)?;
     let known = Known {
-        plan: subject.shown.clone(),
+        plan: subject.effective(),
         server: asked.server,
         before: asked.before.as_deref().map(secret::shown_fault),
         digest: format!("{:016x}", xxh3_64(format!("{}\n{:?}", subject.tables, asked.before).as_bytes())),

@@ -7,6 +7,8 @@ use lydite_decide::Range;
 use lydite_plan::Problem;
 use lydite_plan::entries::Entries;
 use lydite_plan::values::{flag, longer_than_nothing};
+use lydite_report::Requirement;
+use lydite_report::figures::count;
 use lydite_sweep::{Common, Copies, DEFAULT_TARGET, Origin, Subject, reject_keys_of_single_runs};
 
 /// Precision of the answer as a share, unless the user asks for another.
@@ -80,7 +82,8 @@ impl Asked {
         if let Some(subject) = &subject {
             errors.extend(Origin::problem(subject, reload));
             for objective in &subject.plan.requirements {
-                let problem = objective.not_searched();
+                let problem = objective.not_searched().map(str::to_owned);
+                let problem = problem.or_else(|| not_judged(objective, subject, quantity, &range));
                 errors.extend(problem.map(|problem| format!("--slo: {:?} {problem}", objective.text())));
             }
         }
@@ -168,6 +171,37 @@ fn subject(
         errors.push("phases: a search needs the same load through a whole run: leave them out".to_owned());
     }
     known
+}
+
+/// Returns the reason why no run, or not the first one, can judge an objective; none if runs can.
+fn not_judged(
+    objective: &Requirement,
+    subject: &Subject,
+    quantity: &Quantity,
+    range: &Range,
+) -> Option<String> {
+    let plan = &subject.plan;
+    if objective.metric().is_of_faults() && plan.controls.faults.specs().next().is_none() {
+        return Some(
+            "can't be judged: the plan has no fault: add --fault, or name another metric".to_owned(),
+        );
+    }
+    // How many transactions users and sessions complete is not known before.
+    if quantity.key != "rate" {
+        return None;
+    }
+    let needed = objective.metric().needed_requests(&plan.mix);
+    let requests = range.start * plan.duration.as_secs_f64();
+    (requests < needed).then(|| {
+        format!(
+            "can't be judged: it needs about {} requests, and a run at the first rate, {} (--start), has {}: make runs \
+             longer (--duration {}s), or name a higher --start",
+            count(needed.ceil() as u64),
+            range.start,
+            count(requests as u64),
+            (needed / range.start).ceil()
+        )
+    })
 }
 
 /// Reads a share in percent.

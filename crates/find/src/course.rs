@@ -51,7 +51,7 @@ impl<'a> Course<'a> {
         let mut runs = Vec::new();
         for (number, run) in store.runs() {
             let result = store.read(number).map_err(|error| Failure::usage(error.to_string()))?;
-            match result.filter(|_| counts(&run.ending)) {
+            match result.filter(|_| run.ending.is_whole()) {
                 Some(result) => {
                     environment.note(&result);
                     runs.push(Played::of(number, &run, &result, &experiment.objectives));
@@ -222,7 +222,8 @@ impl<'a> Course<'a> {
         if played.checks_failed > 0 || run.ending.exit_code == Some(1) {
             return Err(Failure::CheckFailed(said()));
         }
-        if !counts(&run.ending) {
+        // A run that lost the database says nothing of the level: somebody may have ended the server.
+        if !run.ending.is_whole() {
             return Err(match run.ending.exit_code {
                 Some(2) => Failure::usage(said()),
                 _ => Failure::Target(format!(
@@ -239,17 +240,19 @@ impl<'a> Course<'a> {
     fn show_run(&self, find: &Find) {
         let Some(run) = find.runs.last() else { return };
         let note = if run.probe.is_none() { ": the machine was busy, repeated" } else { "" };
+        // The values say why an objective is not met.
+        let why = if run.met == Some(false) || run.why.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", run.why)
+        };
         View::new(self.style, 0, 0).note(&format!(
-            "run {}, {} {}: {}, {}{note}; {}",
+            "run {}, {} {}: {}, {}{why}{note}; {}",
             run.number,
             find.find.level,
             run.level,
             run.values.join(", "),
-            match run.met {
-                Some(true) => "holds",
-                Some(false) => "fails",
-                None => "can't be judged",
-            },
+            run.verdict.words(),
             sentence(&find.find)
         ));
     }
@@ -268,10 +271,4 @@ impl<'a> Course<'a> {
         self.store.records.files.write(FILES.documents[1], &render_find(&find))?;
         Ok(find)
     }
-}
-
-/// True if a run with this ending may count: it reached its end, whether its objectives held or not. A run that lost
-/// the database says nothing of the level: somebody may have ended the server.
-fn counts(ending: &Ending) -> bool {
-    matches!(ending.exit_code, Some(0 | 4))
 }

@@ -1,14 +1,14 @@
 //! The document of a search, from its runs.
 
 use crate::experiment::{Experiment, Searched};
-use crate::judge::{Doubt, Verdict, shares};
+use crate::judge::{Doubt, Judged, Verdict, doubts, judge, shares};
 use crate::played::Played;
 use crate::probes::{Next, Pooled, Probed, Probes};
 use crate::store::{Store, shown};
 use lydite_decide::{Crossing, INTERVAL_ERROR, Limit};
 use lydite_report::Requirement;
 use lydite_report::figures::{number, plural};
-use lydite_report::find::{End, Estimate, FIND_FORMAT, Find, Found, Over, RunOfFind, Rung};
+use lydite_report::find::{End, Estimate, FIND_FORMAT, Find, Found, Over, RunOfFind, RunVerdict, Rung};
 use lydite_report::model::Status;
 use lydite_report::sweep::{Environment, Spread};
 
@@ -24,9 +24,11 @@ pub(crate) fn document(
     runs: &[Played],
     environment: &Environment,
 ) -> Find {
-    let probes = Probes::of(&experiment.asked(), runs);
+    let asked = experiment.asked();
+    let probes = Probes::of(&asked, runs);
     let levels = Level::all(&probes);
-    let found = found(&experiment.asked(), runs, &probes);
+    let found = found(&asked, runs, &probes);
+    let runs_of = |(place, run): (usize, &Played)| of_run(&asked, run, probes.number_of(place));
     let warnings = warnings(&experiment.objectives, runs, &levels, &found, &probes);
     Find {
         lydite: env!("CARGO_PKG_VERSION").into(),
@@ -36,7 +38,7 @@ pub(crate) fn document(
         plan: shown(experiment),
         reload: experiment.origin.words().to_owned(),
         took_s: store.records.took_s(),
-        runs: runs.iter().enumerate().map(|(place, run)| of_run(run, probes.number_of(place))).collect(),
+        runs: runs.iter().enumerate().map(runs_of).collect(),
         environment: environment.clone(),
         warnings,
         find: found,
@@ -47,8 +49,8 @@ pub(crate) fn document(
 struct Level<'a> {
     level: f64,
     probes: Vec<&'a Probed>,
-    /// The doubt about all its runs together.
-    doubt: Doubt,
+    /// The verdict on all its runs together.
+    judged: &'a Judged,
 }
 
 impl<'a> Level<'a> {
@@ -57,7 +59,7 @@ impl<'a> Level<'a> {
         let of_level = |pooled: &'a Pooled| Self {
             level: pooled.level,
             probes: probes.all.iter().filter(|probe| probe.level == pooled.level).collect(),
-            doubt: pooled.judged.doubt,
+            judged: &pooled.judged,
         };
         probes.levels.iter().map(of_level).collect()
     }
@@ -153,7 +155,7 @@ pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> F
         end,
         range: [range.lowest, range.highest],
         resolution: range.resolution,
-        curve: levels.iter().map(|level| rung(asked.objectives, runs, level, ends)).collect(),
+        curve: levels.iter().map(|level| rung(asked, runs, level, ends)).collect(),
     }
 }
 
@@ -162,12 +164,7 @@ fn estimate(limit: &Crossing) -> Estimate {
     Estimate { at: limit.at, low: limit.at - reach, high: limit.at + reach, stalled: limit.stalled }
 }
 
-fn rung(
-    objectives: &[Requirement],
-    runs: &[Played],
-    level: &Level<'_>,
-    [holds, fails]: [Option<f64>; 2],
-) -> Rung {
+fn rung(asked: &Searched<'_>, runs: &[Played], level: &Level<'_>, [holds, fails]: [Option<f64>; 2]) -> Rung {
     let of = level.runs(runs);
     let median = |number: fn(&Played) -> Option<f64>| {
         let values: Vec<f64> = of.iter().filter_map(|run| number(run)).collect();
@@ -178,24 +175,42 @@ fn rung(
         _ if fails == Some(level.level) => Some(false),
         0 => None,
         // Near the limit chance may have decided, and only all runs together tell.
-        _ if level.doubt == Doubt::Sampling => None,
+        _ if level.judged.doubt == Doubt::Sampling => None,
         lead => Some(lead > 0),
+    };
+    let all_say = match &level.judged.verdict {
+        Verdict::Holds => Some(true),
+        Verdict::Fails { .. } => Some(false),
+        Verdict::Unjudged(_) => None,
+    };
+    let doubt = match level.judged.doubt {
+        _ if all_say.is_none() => String::new(),
+        Doubt::No if holds == all_say => String::new(),
+        Doubt::No => {
+            let all = if all_say == Some(true) { "hold" } else { "fail" };
+            format!("its probes contradict each other, and all its runs together {all}")
+        }
+        Doubt::Sampling | Doubt::Unknown => doubts(&of, asked.objectives, asked.quantity),
     };
     Rung {
         level: level.level,
         holds,
+        certain: holds.is_some() && holds == all_say && level.judged.doubt == Doubt::No,
+        doubt,
         probes: level.probes.len(),
         held: level.held(),
         tps: median(|run| Some(run.tps)),
         p50_ms: median(|run| run.p50_ms),
         p99_ms: median(|run| run.p99_ms),
         is_thin: of.iter().any(|run| run.is_thin),
-        over: shares(&of, objectives),
+        over: shares(&of, asked.objectives),
         why: if holds == Some(true) { String::new() } else { level.why(holds) },
     }
 }
 
-fn of_run(run: &Played, probe: Option<usize>) -> RunOfFind {
+/// Returns a run. `probe` is the number of its probe.
+pub(crate) fn of_run(asked: &Searched<'_>, run: &Played, probe: Option<usize>) -> RunOfFind {
+    let (verdict, why) = alone(asked, run);
     RunOfFind {
         number: run.number,
         level: run.level,
@@ -213,7 +228,22 @@ fn of_run(run: &Played, probe: Option<usize>) -> RunOfFind {
             .iter()
             .all(|objective| objective.value.is_some())
             .then(|| run.objectives.iter().all(|objective| objective.met)),
+        verdict,
+        why,
         growth: run.growth.map(|growth| growth.slope),
+    }
+}
+
+/// Returns the verdict on a run alone, and its reason.
+fn alone(asked: &Searched<'_>, run: &Played) -> (RunVerdict, String) {
+    let judged = judge(&[run], asked.objectives, asked.quantity);
+    match (judged.verdict, judged.doubt) {
+        (Verdict::Unjudged(why), _) => (RunVerdict::NotJudged, why),
+        (_, Doubt::Sampling | Doubt::Unknown) => {
+            (RunVerdict::InDoubt, doubts(&[run], asked.objectives, asked.quantity))
+        }
+        (Verdict::Holds, Doubt::No) => (RunVerdict::Holds, String::new()),
+        (Verdict::Fails { why, .. }, Doubt::No) => (RunVerdict::Fails, why),
     }
 }
 

@@ -151,6 +151,33 @@ fn of_objective(runs: &[&Played], place: usize, objective: &Requirement) -> OfOb
     OfObjective::Fails { why, by_share: share.is_some(), doubt }
 }
 
+/// Returns the reasons of the doubt about runs of one level, in one line; empty if nothing is in doubt.
+pub(crate) fn doubts(runs: &[&Played], objectives: &[Requirement], quantity: &Quantity) -> String {
+    let mut all = Vec::new();
+    for (place, objective) in objectives.iter().enumerate().filter(|(_, of)| of.latency_limit().is_some()) {
+        match share(runs, place) {
+            Some((share, allowed)) if share.low <= allowed && allowed <= share.high => {
+                let [share, low, high, allowed] =
+                    [share.share, share.low, share.high, allowed].map(|of| number(100.0 * of));
+                let text = objective.text();
+                all.push(format!("{text}: {share} % took longer ({low} to {high}), {allowed} % may"));
+            }
+            Some(_) => {}
+            None => all.push(format!("{}: windows below 24 s have no sampling error", objective.text())),
+        }
+    }
+    let growing: Vec<f64> = runs.iter().filter_map(|run| grows(run, quantity)).collect();
+    if let Some(first) = growing.first() {
+        all.push(format!(
+            "the queue seems to grow in {} of {}: each second requests wait {} ms longer",
+            growing.len(),
+            plural(runs.len() as u64, "run"),
+            number(1e3 * first)
+        ));
+    }
+    all.join("; ")
+}
+
 /// Returns the slope of a run's latency, if it says that the queue grows.
 fn grows(run: &Played, quantity: &Quantity) -> Option<f64> {
     let growth = run.growth.filter(|growth| growth.low > 0.0 && growth.slope > GROWS)?;

@@ -1,14 +1,14 @@
 //! Whole searches on queues, whose answer can be computed: how near they come, and what the confidence is worth.
 
-use crate::document::found;
+use crate::document::{found, of_run};
 use crate::experiment::Searched;
 use crate::judge::{Verdict, judge};
 use crate::levels;
 use crate::played::Played;
 use crate::probes::{Next, Probes};
-use lydite_decide::{ERROR, Range, Second, Share, growth, share_over};
+use lydite_decide::{ERROR, Growth, Range, Second, Share, growth, share_over};
 use lydite_report::Requirement;
-use lydite_report::find::{End, Found};
+use lydite_report::find::{End, Found, RunVerdict};
 use lydite_report::model::{OverLimit, RequirementResult};
 use lydite_testkit::queue::Queue;
 
@@ -325,6 +325,50 @@ fn whole_levels_and_a_narrower_range_are_kept() {
     let narrower = Range { highest: 300.0, ..RATES };
     let (found, _) = go_on(before, &narrower, None, &[P99], |level| system.run(level, 500.0));
     assert_eq!((found.end, found.highest), (End::HoldsAtHighest, Some(300.0)), "{found:?}");
+}
+
+#[test]
+fn levels_and_runs_say_what_is_certain_and_why_the_others_are_in_doubt() {
+    let objectives = [Requirement::parse(P99).unwrap()];
+    let asked = Searched { objectives: &objectives, quantity: levels::of_mode(None).unwrap(), range: &RATES };
+    let run = |level: f64, share: f64, reach: f64| {
+        played(level, &[(P99.to_owned(), Share { share, low: share - reach, high: share + reach })])
+    };
+    let runs = [
+        run(100.0, 0.001, 0.001),
+        run(200.0, 0.0095, 0.005),
+        run(210.0, 0.0105, 0.005),
+        run(400.0, 0.05, 0.02),
+    ];
+    let found = found(&asked, &runs, &Probes::of(&asked, &runs));
+    assert_eq!((found.highest, found.next_above), (Some(200.0), Some(210.0)));
+    let certain: Vec<bool> = found.curve.iter().map(|rung| rung.certain).collect();
+    assert_eq!(certain, [true, false, false, true], "{:?}", found.curve);
+    let holds: Vec<Option<bool>> = found.curve.iter().map(|rung| rung.holds).collect();
+    assert_eq!(holds, [Some(true), Some(true), Some(false), Some(false)]);
+    for rung in &found.curve {
+        assert_eq!(rung.doubt.is_empty(), rung.certain, "{rung:?}");
+        assert!(rung.certain || rung.doubt.contains("% took longer ("), "{rung:?}");
+    }
+
+    let steady = run(100.0, 0.001, 0.001);
+    let growing = Played { growth: Some(Growth { slope: 0.05, low: 0.02 }), ..steady.clone() };
+    let failing = Played { failed: steady.completed, ..steady.clone() };
+    let without = RequirementResult { over: None, ..steady.objectives[0].clone() };
+    let short = Played { objectives: vec![without], ..steady.clone() };
+    for (run, verdict, why) in [
+        (&steady, RunVerdict::Holds, ""),
+        (&runs[1], RunVerdict::InDoubt, "0.950 % took longer"),
+        (&runs[3], RunVerdict::Fails, "latency.p99"),
+        (&growing, RunVerdict::InDoubt, "the queue seems to grow in 1 of 1 run"),
+        (&failing, RunVerdict::Fails, "failed or have an unknown outcome"),
+        (&short, RunVerdict::InDoubt, "windows below 24 s"),
+    ] {
+        let said = of_run(&asked, run, None);
+        assert_eq!(said.verdict, verdict, "{said:?}");
+        assert!(said.why.contains(why) && said.why.is_empty() == why.is_empty(), "{said:?}");
+        assert_eq!(said.met, Some(verdict != RunVerdict::Fails || why.contains("outcome")), "{said:?}");
+    }
 }
 
 #[test]

@@ -36,6 +36,7 @@ impl AsRef<Ending> for Run {
 /// range.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Identity {
+    /// The keys that change the plan: a default may be said or not.
     plan: BTreeMap<String, String>,
     tables: String,
     reload: Origin,
@@ -44,7 +45,7 @@ pub(crate) struct Identity {
 impl Identity {
     fn of(experiment: &Experiment) -> Self {
         Self {
-            plan: shown(experiment),
+            plan: without_level(experiment, experiment.subject.effective()),
             tables: format!("{:016x}", xxh3_64(experiment.subject.tables.as_bytes())),
             reload: experiment.origin,
         }
@@ -74,7 +75,10 @@ impl sweep::Identity for Identity {
 
 /// Returns the keys of the plan without passwords and without the level.
 pub(crate) fn shown(experiment: &Experiment) -> BTreeMap<String, String> {
-    let mut plan = experiment.subject.shown.clone();
+    without_level(experiment, experiment.subject.shown.clone())
+}
+
+fn without_level(experiment: &Experiment, mut plan: BTreeMap<String, String>) -> BTreeMap<String, String> {
     plan.remove(experiment.quantity.key);
     plan
 }

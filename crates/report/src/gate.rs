@@ -124,8 +124,8 @@ impl Requirement {
             Some(Better::Lower) if self.operator.is_below(self.limit, 0.0) => Some("never holds"),
             // Nothing takes no time.
             Some(_) if self.limit == 0.0 && self.latency_limit().is_some() => Some("never holds"),
-            // The share of the standard's greatest throughput gets less with the load.
-            Some(Better::Higher) if is_lower && self.metric.name() != "efficiency" => {
+            // What a fault leaves of the throughput gets less with the load.
+            Some(Better::Higher) if is_lower && self.metric.is_throughput() => {
                 Some("fails at low levels, where nobody asks for more: name a latency, or --lowest")
             }
             Some(_) if self.operator == Operator::Equal && self.limit != 0.0 => {

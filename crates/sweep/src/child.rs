@@ -69,6 +69,18 @@ impl AsRef<Ending> for Ending {
 }
 
 impl Ending {
+    /// Returns true if the run reached its end, whether its requirements were met or not.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        matches!(self.exit_code, Some(0 | 4))
+    }
+
+    /// Returns true if the user or a signal ended the run before its end.
+    #[must_use]
+    pub fn is_broken_off(&self) -> bool {
+        matches!(self.exit_code, None | Some(130))
+    }
+
     /// Returns the ending of a run that could not be started.
     #[must_use]
     pub fn without_start(error: &io::Error) -> Self {

@@ -7,7 +7,7 @@ use crate::templates::template_name;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::complain;
-use lydite_database::DatabaseState;
+use lydite_database::{DatabaseState, TargetError};
 use lydite_families::{Templates, template_name as name_of_template};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -86,6 +86,10 @@ impl Kept<'_> {
     pub fn keep(&self, notes: &mut impl Notes, program: &str, has_runs: bool) -> Outcome {
         let are_new = notes.templates().is_empty() || (!has_runs && !self.any_is_there(notes.templates())?);
         if are_new {
+            // A process that was killed in the first run may have left half of a load.
+            for noted in notes.templates() {
+                self.empty_again(noted)?;
+            }
             let noted = self.plan(program)?;
             notes.note_templates(noted)?;
         }
@@ -117,6 +121,28 @@ impl Kept<'_> {
             }
         }
         Ok(false)
+    }
+
+    /// Drops the unfinished load of a database that was empty before the first run, which was broken off while it
+    /// loaded.
+    ///
+    /// # Errors
+    /// The database is away, holds something that Lydite did not make, or rejects the drop.
+    fn empty_again(&self, noted: &Noted) -> Result<(), TargetError> {
+        let (Some((subject, _)), Some(templates)) = (self.subjects.get(noted.of), self.templates(noted.of))
+        else {
+            return Ok(());
+        };
+        if noted.is_original || templates.has(&noted.name)? || !templates.database_is_there()? {
+            return Ok(());
+        }
+        let open = || subject.plan.target.clone().waited_for_by(self.interrupt.waiter()).open();
+        if !matches!(open()?.state()?, DatabaseState::Loading { .. } | DatabaseState::Partial { .. }) {
+            return Ok(());
+        }
+        // Nobody may have it open, nor this process.
+        templates.check()?;
+        open()?.reset()
     }
 
     /// Looks at the databases, and names their templates. Subjects share one if they begin with the same rows.
@@ -172,8 +198,8 @@ impl Kept<'_> {
         )))
     }
 
-    /// Gives the databases what their templates have, and deletes the templates. A template that can't be restored stays
-    /// noted, and the same command tries it again.
+    /// Gives the databases what their templates have, and deletes the templates. Databases that were empty and have an
+    /// unfinished load are empty again. What can't be given back stays noted, and the same command tries it again.
     ///
     /// # Errors
     /// A database is away, or somebody has it open; or the note can't be written.
@@ -182,16 +208,20 @@ impl Kept<'_> {
         let mut failures = Vec::new();
         for noted in notes.templates().to_vec() {
             let Some(templates) = self.templates(noted.of) else { continue };
-            // Subjects may share a template: the second one finds it gone.
-            let restored = match templates.has(&noted.name) {
-                Ok(true) => templates.restore(&noted.name).and_then(|()| templates.delete(&noted.name)),
-                Ok(false) => Ok(()),
-                Err(error) => Err(error),
+            let from_template = || format!("restored from the template {}, which stays", noted.name);
+            let (given_back, what) = match templates.has(&noted.name) {
+                Ok(true) => {
+                    let restored = templates.restore(&noted.name);
+                    (restored.and_then(|()| templates.delete(&noted.name)), from_template())
+                }
+                // Subjects may share a template: the second one finds it gone.
+                Ok(false) => (self.empty_again(&noted), "emptied of an unfinished load".to_owned()),
+                Err(error) => (Err(error), from_template()),
             };
-            if let Err(error) = restored {
+            if let Err(error) = given_back {
                 failures.push(Failure::Target(format!(
-                    "{} could not be restored from the template {}, which stays: {error}: the same command tries it again",
-                    noted.database, noted.name
+                    "{} could not be {what}: {error}: the same command tries it again",
+                    noted.database
                 )));
                 left.push(noted);
             }

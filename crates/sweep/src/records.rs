@@ -76,7 +76,9 @@ impl<I: Identity, R: AsRef<Ending> + Clone + Serialize + DeserializeOwned> Recor
         let known = read()?;
         let templates = known.as_ref().map(|known| known.templates.clone()).unwrap_or_default();
         check(&templates)?;
+        let is_known = known.is_some() && !fresh;
         let known = require_same(path, kinds, known, &identity, fresh)?;
+        let is_replaced = is_known && known.is_none();
         let manifest = Manifest {
             lydite: env!("CARGO_PKG_VERSION").into(),
             program: directory::program(),
@@ -84,8 +86,13 @@ impl<I: Identity, R: AsRef<Ending> + Clone + Serialize + DeserializeOwned> Recor
             templates,
             runs: known.map(|known| known.runs).unwrap_or_default(),
         };
-        let records = Self { files, kinds, manifest };
-        records.save()?;
+        let mut records = Self { files, kinds, manifest };
+        if is_replaced {
+            // What a run of the other experiment left when it was broken off is no part of this one.
+            records.clear()?;
+        } else {
+            records.save()?;
+        }
         Ok(records)
     }
 
@@ -202,25 +209,28 @@ fn results(directory: &Path, kinds: &Files) -> Result<Vec<String>, Failure> {
     Ok(names.filter(|name| (kinds.is_run)(name)).collect())
 }
 
-/// Rejects results of another experiment, unless they are deleted.
-fn require_same<I: Identity, R>(
+/// Rejects results of another experiment, unless they are deleted. `None` if nothing that the directory holds is kept.
+fn require_same<I: Identity, R: AsRef<Ending>>(
     path: &Path,
     kinds: &Files,
     known: Option<Manifest<I, R>>,
     identity: &I,
     fresh: bool,
 ) -> Result<Option<Manifest<I, R>>, Failure> {
-    // Without a run, as after a server refused a setting, it may become any experiment.
-    let has_runs = |known: &Manifest<I, R>| {
-        !known.runs.is_empty() || !results(path, kinds).is_ok_and(|all| all.is_empty())
-    };
-    let Some(known) = known.filter(|known| !fresh && has_runs(known)) else { return Ok(None) };
+    let Some(known) = known.filter(|_| !fresh) else { return Ok(None) };
     let mut changes = known.identity.differences(identity);
     if known.program != directory::program() && !known.runs.is_empty() {
         changes.push("its runs were made by another build of Lydite".into());
     }
     if changes.is_empty() {
         return Ok(Some(known));
+    }
+    // Without a run that ended by itself, as after a server refused a setting or the user interrupted the first run, it
+    // may become any experiment.
+    let ended = known.runs.values().any(|run| !run.as_ref().is_broken_off());
+    let is_noted = |name: &String| known.runs.contains_key(name);
+    if !ended && results(path, kinds).is_ok_and(|all| all.iter().all(is_noted)) {
+        return Ok(None);
     }
     Err(Failure::usage(format!(
         "{}: holds another {}: {}: name another directory with --out, or delete its results with --fresh",

@@ -6,9 +6,9 @@ use lydite_families::TargetSpec;
 use lydite_lab::LabTarget;
 use lydite_lab::places::rehearse;
 use lydite_observe::SourceSpec;
-use lydite_plan::Plan;
 use lydite_plan::controls::faults::Rehearse;
 use lydite_plan::entries::Entries;
+use lydite_plan::{Plan, keys};
 use std::collections::BTreeMap;
 
 /// URL of the target of an experiment without one.
@@ -23,6 +23,9 @@ const OF_SINGLE_RUNS: [(&str, &str); 6] = [
     ("success_log", "each run would write the same file: leave it out"),
     ("label", "each run has a name of its own: name the experiment with --label"),
 ];
+/// Keys that are part of what an experiment is, whether they have their defaults or not: function tests are only made
+/// by experiments that name them.
+const IDENTIFYING: [&str; 2] = ["target", "verify"];
 const FILE: &str = "each run would write the same file: use the flag of this command";
 
 /// True for a key that experiments over several runs reject, or replace by a flag of their own.
@@ -102,6 +105,38 @@ impl Subject {
             *fault = secret::shown_fault(fault);
         }
         Ok(Self { plan, given, tables, lab, shown })
+    }
+
+    /// Returns the keys of the plan that change it, without passwords: a key with its default says nothing. Subjects with
+    /// equal ones and equal tables have the same plan.
+    #[must_use]
+    pub fn effective(&self) -> BTreeMap<String, String> {
+        let mut all = self.shown.clone();
+        let mut given = self.given.clone();
+        let Some(plan) = self.plan_of(&given) else { return all };
+        let keys: Vec<String> =
+            given.keys().filter(|key| !IDENTIFYING.contains(&key.as_str())).cloned().collect();
+        for key in keys {
+            let Some(value) = given.remove(&key) else { continue };
+            // Two keys may have one meaning, so each is tried without those that were left out before.
+            if self.plan_of(&given).as_ref() == Some(&plan) {
+                all.remove(&key);
+            } else {
+                given.insert(key, value);
+            }
+        }
+        all
+    }
+
+    /// Returns all that a plan of these keys and of the own tables says; `None` if they make no plan.
+    fn plan_of(&self, given: &BTreeMap<String, String>) -> Option<String> {
+        let mut entries = Entries::default();
+        entries.toml("plan", &self.tables, keys());
+        for (key, value) in given {
+            let opened = self.lab.as_ref().filter(|_| key == "target").map(LabTarget::example);
+            entries.put(key, opened.unwrap_or_else(|| value.clone()));
+        }
+        Some(format!("{:?}", Plan::read(entries).ok()?))
     }
 
     /// Returns the URL of the target, with its password.

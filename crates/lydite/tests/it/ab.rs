@@ -109,7 +109,9 @@ fn a_killed_experiment_goes_on_where_it_was_and_another_one_is_refused() {
         let error = refused.only_error();
         assert!(error.contains("ab: holds another experiment") && error.contains(words), "{error}");
     }
-    let ended = bench.ab(&[&equal[..], &["--json", "-"]].concat()).run().code(0);
+    // A default that is said is the same experiment.
+    let said = ["--seed", "1", "--b-set", "sessions=8", "--json", "-"];
+    let ended = bench.ab(&[&equal[..], &said].concat()).run().code(0);
     let document: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((&document["status"], &document["ab"]["pairs"]), (&"complete".into(), &3.into()));
     assert_eq!(document["differences"], Value::Array(Vec::new()));
@@ -162,6 +164,17 @@ fn everything_wrong_with_an_experiment_is_told_at_once_and_nothing_is_touched() 
     ]);
     for (arguments, words) in [
         (&["null:", "--b-set", "workload=micro"][..], "the sides have different workloads"),
+        (&["null:", "--b-set", "seed=2"], "seed: is 1 of A and 2 of B, and is no variant: other inputs"),
+        (&["null:", "--a-set", "warmup=1s"], "warmup: is 1s of A and 0s of B, and is no variant"),
+        (
+            &["null:", "--a-set", "seed=2", "--b-set", "seed=2", "--metric", "observed.db.rows"],
+            "has no better direction",
+        ),
+        (&["null:", "--a-set", "mode=open", "--a-set", "rate=9"], "tps of one side is bound by a rate"),
+        (
+            &["null:", "--a-set", "mode=open", "--a-set", "rate=9", "--metric", "r_e"],
+            "--metric: r_e is of a fault, which the plan of a side lacks: add --fault",
+        ),
         (&["null:", "--metric", "retries"], "--metric"),
         (&["null:", "--metric", "observed.host.cpu.user"], "has no better direction"),
         (&["redis://127.0.0.1:1"], "say --reload each-run"),

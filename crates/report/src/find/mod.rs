@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::model::Status;
 use crate::sweep::Environment;
 
-pub(crate) use text::{bare_level, level_in_words, verdict};
+pub(crate) use text::{bare_level, doubts, is_in_doubt, level_in_words, verdict};
 pub use text::{render_find_text, sentence};
 
 /// The version of the document that this crate writes.
@@ -118,8 +118,13 @@ pub struct Estimate {
 pub struct Rung {
     /// The level.
     pub level: f64,
-    /// True if all objectives hold, by the majority of the probes; null if chance may have decided, or if it can't be judged.
+    /// True if all objectives hold, by the majority of the probes; null if chance may have decided, or if it can't be
+    /// judged. The two levels of the answer always have it, so see `certain`.
     pub holds: Option<bool>,
+    /// True if all runs of the level together say the same as `holds`, and leave no doubt about it.
+    pub certain: bool,
+    /// Reason of the doubt; empty if it is certain, or if it can't be judged.
+    pub doubt: String,
     /// Probes: one to three runs each.
     pub probes: usize,
     /// Probes that held.
@@ -155,6 +160,33 @@ pub struct Over {
     pub high: f64,
 }
 
+/// The verdict on a run alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunVerdict {
+    /// All objectives hold, and the level can last.
+    Holds,
+    /// An objective does not hold, or the level can't last.
+    Fails,
+    /// Another run of the level may say the opposite.
+    InDoubt,
+    /// An objective can't be judged.
+    NotJudged,
+}
+
+impl RunVerdict {
+    /// Returns the verdict in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Holds => "holds",
+            Self::Fails => "fails",
+            Self::InDoubt => "in doubt",
+            Self::NotJudged => "not judged",
+        }
+    }
+}
+
 /// A run of the search.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunOfFind {
@@ -172,8 +204,13 @@ pub struct RunOfFind {
     pub tps: f64,
     /// Values of the objectives with their units, in the order of the objectives.
     pub values: Vec<String>,
-    /// True if it held all objectives by itself; null if one can't be judged.
+    /// True if the measured values of this run meet all objectives, as its result has them; null if one has no value.
+    /// It knows no sampling error, and nothing of a queue that grows or of transactions that were lost: `verdict` does.
     pub met: Option<bool>,
+    /// Verdict on this run alone, by all that fails a level.
+    pub verdict: RunVerdict,
+    /// Reason why it fails, is in doubt or can't be judged; empty if it holds.
+    pub why: String,
     /// Growth of the latency over the run, in seconds per second; null if it can't be told.
     pub growth: Option<f64>,
 }

@@ -9,7 +9,8 @@ use crate::figures::{aligned, clean, count, number, plural};
 #[must_use]
 pub fn sentence(find: &Found) -> String {
     let level = |level: f64| level_in_words(find, level);
-    let holds = |of: f64| format!("{} {} {}", level(of), verb("hold", of), find.objective);
+    let holds =
+        |of: f64| format!("{} {} {}{}", level(of), verb("hold", of), find.objective, reason(find, of));
     let fails = |of: f64| format!("{} {}{}", level(of), verb("fail", of), reason(find, of));
     let above = |below: String| match find.next_above {
         Some(next) => format!("{below}; {}", fails(next)),
@@ -25,7 +26,8 @@ pub fn sentence(find: &Found) -> String {
         }
         (End::HoldsAtHighest, Some(highest)) => {
             let holds = verb("hold", highest);
-            format!("{}, the highest, still {holds} {objective}: the limit is higher", level(highest))
+            let reason = reason(find, highest);
+            format!("{}, the highest, still {holds} {objective}{reason}: the limit is higher", level(highest))
         }
         (end, Some(highest)) => above(format!("{}: {} so far", so_far(end), holds(highest))),
         (end, None) => match find.next_above {
@@ -66,13 +68,39 @@ fn verb(verb: &str, level: f64) -> String {
     if level == 1.0 { format!("{verb}s") } else { verb.to_owned() }
 }
 
-/// Returns the reason why a level fails, in brackets.
+/// Returns the reason why a level fails, and whether it is in doubt, in brackets.
 fn reason(find: &Found, level: f64) -> String {
-    let rung = find.curve.iter().find(|rung| rung.level == level);
-    match rung.map(|rung| rung.why.as_str()) {
-        Some(why) if !why.is_empty() => format!(" ({why})"),
-        _ => String::new(),
+    let Some(rung) = find.curve.iter().find(|rung| rung.level == level) else { return String::new() };
+    let doubt = if is_in_doubt(rung) { "in doubt" } else { "" };
+    let parts: Vec<&str> = [rung.why.as_str(), doubt].into_iter().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+}
+
+/// Returns true if further runs of a level may change its verdict.
+pub(crate) fn is_in_doubt(rung: &Rung) -> bool {
+    !rung.certain && (rung.holds.is_some() || rung.why.is_empty())
+}
+
+/// Returns the levels of the answer, and those between them, that are in doubt, and the certain levels next to the
+/// limit, as sentences without the last full stop; none if nothing there is in doubt.
+pub(crate) fn doubts(find: &Found) -> Option<String> {
+    let is_near = |rung: &&Rung| {
+        find.highest.is_none_or(|highest| rung.level >= highest)
+            && find.next_above.is_none_or(|above| rung.level <= above)
+    };
+    let near = find.curve.iter().filter(is_near).filter(|rung| is_in_doubt(rung));
+    let open: Vec<String> = near.map(|rung| level_in_words(find, rung.level)).collect();
+    if open.is_empty() {
+        return None;
     }
+    let certain = |holds: bool| move |rung: &&Rung| rung.certain && rung.holds == Some(holds);
+    let says =
+        |rung: &Rung, word: &str| format!("{} {}", level_in_words(find, rung.level), verb(word, rung.level));
+    let holds = find.curve.iter().rev().find(certain(true)).map(|rung| says(rung, "hold"));
+    let fails = find.curve.iter().find(certain(false)).map(|rung| says(rung, "fail"));
+    let known: Vec<String> = [holds, fails].into_iter().flatten().collect();
+    let known = if known.is_empty() { "no level".to_owned() } else { known.join(", ") };
+    Some(format!("In doubt: {}. Certain: {known}", open.join(", ")))
 }
 
 /// Returns a level with its unit: `450 transactions/s`, `12 sessions`.
@@ -107,6 +135,9 @@ pub fn render_find_text(find: &Find) -> String {
     if let Some(limit) = found.limit {
         let _ = writeln!(out, "{}.", estimate(limit));
     }
+    if let Some(doubts) = doubts(found) {
+        let _ = writeln!(out, "{doubts}.");
+    }
     if found.curve.is_empty() {
         return out;
     }
@@ -132,12 +163,14 @@ fn row(rung: &Rung) -> Vec<String> {
     ]
 }
 
-/// Returns the verdict on a level in one word.
+/// Returns the verdict on a level in a few words.
 pub(crate) fn verdict(rung: &Rung) -> &'static str {
-    match rung.holds {
-        Some(true) => "holds",
-        Some(false) => "fails",
-        None if rung.why.is_empty() => "in doubt",
-        None => "not judged",
+    match (rung.holds, rung.certain) {
+        (Some(true), true) => "holds",
+        (Some(true), false) => "holds, in doubt",
+        (Some(false), true) => "fails",
+        (Some(false), false) => "fails, in doubt",
+        (None, _) if rung.why.is_empty() => "in doubt",
+        (None, _) => "not judged",
     }
 }

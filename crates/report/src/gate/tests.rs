@@ -232,7 +232,20 @@ fn a_condition_that_decides_nothing_or_fails_what_is_good_is_refused() {
         let why = Requirement::parse(text).expect(text).not_searched();
         assert!(why.is_some_and(|why| why.contains(words)), "{text}: {why:?}");
     }
-    for text in ["failed == 0", "failed <= 0", "failed_rate < 1%", "latency.p99 < 20ms"] {
+    for text in ["tps > 500", "nopm >= 1", "tps.payment > 5"] {
+        let why = Requirement::parse(text).expect(text).not_searched();
+        assert!(why.is_some_and(|why| why.contains("fails at low levels")), "{text}: {why:?}");
+    }
+    for text in [
+        "failed == 0",
+        "failed <= 0",
+        "failed_rate < 1%",
+        "latency.p99 < 20ms",
+        "efficiency > 85%",
+        "r_e > 0.9",
+        "t_e >= 0.5",
+        "seconds_without_commit < 5s",
+    ] {
         assert_eq!(Requirement::parse(text).expect(text).not_searched(), None, "{text}");
     }
 }

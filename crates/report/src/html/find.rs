@@ -7,7 +7,8 @@ use super::theme::{STYLE, THEME};
 use super::{Section, frame, rungs};
 use crate::figures::{duration, number};
 use crate::find::{
-    End, Estimate, Find, Found, Over, RunOfFind, Rung, bare_level, level_in_words, sentence, verdict,
+    End, Estimate, Find, Found, Over, RunOfFind, RunVerdict, Rung, bare_level, doubts, is_in_doubt,
+    level_in_words, sentence, verdict,
 };
 
 /// Renders the page of a search.
@@ -28,16 +29,25 @@ fn summary(find: &Find, title: &str) -> Markup {
     all.push(warnings(&find.warnings));
     let found = &find.find;
     all.push(Markup::with_text("p", &[("class", "lead")], &format!("{}.", sentence(found))));
+    if let Some(doubts) = doubts(found) {
+        all.push(Markup::with_text("p", &[], &format!("{doubts}.")));
+    }
     let level = |level: Option<f64>| Markup::text(&level.map_or_else(|| "–".to_owned(), bare_level));
+    let doubt = |level: Option<f64>| {
+        let rung = found.curve.iter().find(|rung| Some(rung.level) == level);
+        if rung.is_some_and(is_in_doubt) { ", in doubt" } else { "" }
+    };
     let unit = if found.unit.is_empty() { found.level } else { found.unit };
     let kind = match found.end {
+        End::Found if !doubt(found.highest).is_empty() => "warn",
         End::Found => "good",
         End::HoldsAtHighest | End::Time | End::NotJudged | End::Open => "warn",
         End::FailsAtLowest => "bad",
     };
-    let mut cards =
-        card("Highest", level(found.highest), &format!("{unit}: holds {}", found.objective), kind);
-    cards.push(card("Next above", level(found.next_above), &format!("{unit}: fails"), ""));
+    let holds = format!("{unit}: holds {}{}", found.objective, doubt(found.highest));
+    let mut cards = card("Highest", level(found.highest), &holds, kind);
+    let fails = format!("{unit}: fails{}", doubt(found.next_above));
+    cards.push(card("Next above", level(found.next_above), &fails, ""));
     cards.push(card("Next below", level(found.next_below), &format!("{unit}: the next that was tried"), ""));
     let confidence = found.confidence.map_or_else(
         || "–".to_owned(),
@@ -72,7 +82,7 @@ fn curve(found: &Found) -> Markup {
         figures("p99 ms"),
         words("Over the limit"),
         figures("probes held"),
-        words("Why not"),
+        words("Reason"),
     ];
     all.push(table("", &columns, found.curve.iter().map(row).collect()));
     all
@@ -80,10 +90,12 @@ fn curve(found: &Found) -> Markup {
 
 fn row(rung: &Rung) -> Vec<Markup> {
     let kind = match rung.holds {
-        Some(true) => "good",
-        Some(false) => "bad",
-        None => "warn",
+        Some(true) if rung.certain => "good",
+        Some(false) if rung.certain => "bad",
+        _ => "warn",
     };
+    let reasons = [&rung.why, &rung.doubt].map(String::as_str);
+    let reasons: Vec<&str> = reasons.into_iter().filter(|reason| !reason.is_empty()).collect();
     let thin = if rung.is_thin { "~" } else { "" };
     let p99 = rung.p99_ms.map_or_else(|| "–".to_owned(), |p99| format!("{thin}{}", number(p99)));
     let share = |over: &Over| {
@@ -99,7 +111,7 @@ fn row(rung: &Rung) -> Vec<Markup> {
         Markup::text(&p99),
         Markup::text(&rung.over.iter().map(share).collect::<Vec<_>>().join("; ")),
         Markup::text(&format!("{} of {}", rung.held, rung.probes)),
-        Markup::text(&rung.why),
+        Markup::text(&reasons.join("; ")),
     ]
 }
 
@@ -119,16 +131,18 @@ fn runs(find: &Find) -> Markup {
 }
 
 fn run(of: &RunOfFind) -> Vec<Markup> {
-    let alone = match of.met {
-        Some(true) => pill("good", "holds"),
-        Some(false) => pill("bad", "fails"),
-        None => pill("warn", "not judged"),
+    let kind = match of.verdict {
+        RunVerdict::Holds => "good",
+        RunVerdict::Fails => "bad",
+        RunVerdict::InDoubt | RunVerdict::NotJudged => "warn",
     };
-    let note = match (of.busy, of.probe) {
+    let alone = pill(kind, of.verdict.words());
+    let busy = match (of.busy, of.probe) {
         (true, Some(_)) => "the machine was busy",
         (true, None) => "busy machine, repeated",
         (false, _) => "",
     };
+    let notes: Vec<&str> = [busy, of.why.as_str()].into_iter().filter(|note| !note.is_empty()).collect();
     vec![
         Markup::text(&of.number.to_string()),
         Markup::text(&bare_level(of.level)),
@@ -138,7 +152,7 @@ fn run(of: &RunOfFind) -> Vec<Markup> {
         Markup::text(&of.values.join(", ")),
         Markup::text(&of.growth.map_or_else(|| "–".to_owned(), |growth| format!("{growth:.4}"))),
         Markup::with_text("a", &[("href", &of.file)], &of.file),
-        Markup::text(note),
+        Markup::text(&notes.join("; ")),
     ]
 }
 

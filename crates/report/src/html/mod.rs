@@ -31,6 +31,7 @@ mod single;
 mod standard;
 mod sweep;
 mod theme;
+mod ticks;
 mod turns;
 
 use crate::findings::disclaimer;

@@ -5,12 +5,13 @@ use super::markup::Markup;
 use super::plot::{
     HEIGHT, LETTER, Picture, RIGHT, TOP, WIDE, axis_of_side, colour, line, mark, text, titled_text,
 };
+use super::ticks::of_ratios;
 use crate::figures::number;
 use crate::find::{Found, Rung, level_in_words, verdict};
 
 /// Room beyond the ends of a scale, as a factor.
 const ROOM: f64 = 1.15;
-/// Opacity of levels that fail.
+/// Opacity of levels that fail, or are in doubt.
 const PALE: &str = "0.45";
 /// Percentiles that the picture shows, with their names.
 const SHOWN: [(&str, Percentile); 2] = [("p50", |rung| rung.p50_ms), ("p99", |rung| rung.p99_ms)];
@@ -39,14 +40,9 @@ impl Scale {
         self.from + (self.to - self.from) * share
     }
 
-    /// Returns round numbers for labels: 1, 2 and 5 times powers of ten, or powers of ten alone if there are many.
-    fn ticks(&self) -> Vec<f64> {
-        let tens = (self.low.log10().floor() as i32)..=(self.high.log10().ceil() as i32);
-        let steps: &[f64] = if self.high / self.low > 1e3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-        let all = tens.flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)));
-        let round: Vec<f64> = all.filter(|value| (self.low..=self.high).contains(value)).collect();
-        // The ends, if no round number is between them.
-        if round.is_empty() { vec![self.low * ROOM, self.high / ROOM] } else { round }
+    /// Returns round numbers with their labels.
+    fn ticks(&self) -> Vec<(f64, String)> {
+        of_ratios(self.low, self.high)
     }
 }
 
@@ -57,15 +53,15 @@ pub(super) fn curve(find: &Found) -> Option<Picture> {
     let latencies = find.curve.iter().flat_map(|rung| SHOWN.iter().filter_map(|(_, of)| of(rung)));
     let upward = Scale::around(latencies.chain(find.limits_ms.iter().copied()), (bottom, TOP))?;
     let mut all = Markup::default();
-    for value in upward.ticks() {
+    for (value, label) in upward.ticks() {
         let y = upward.place(value);
         all.push(line("grid", left, y, right, y));
-        all.push(text("end", left - 6.0, y + 4.0, &number(value)));
+        all.push(text("end", left - 6.0, y + 4.0, &label));
     }
-    for value in across.ticks() {
+    for (value, label) in across.ticks() {
         let x = across.place(value);
         all.push(line("grid", x, TOP, x, bottom));
-        all.push(text("middle", x, bottom + 17.0, &number(value)));
+        all.push(text("middle", x, bottom + 17.0, &label));
     }
     all.push(line("base", left, bottom, right, bottom));
     for limit in &find.limits_ms {
@@ -90,7 +86,7 @@ pub(super) fn curve(find: &Found) -> Option<Picture> {
                 format!("{}, {}: {name} {} ms", level_in_words(find, rung.level), verdict(rung), number(ms));
             let mut one = Markup::with_text("title", &[], &tip);
             one.push(mark(series, across.place(rung.level), upward.place(ms)));
-            let opacity = if rung.holds == Some(true) { "1" } else { PALE };
+            let opacity = if rung.holds == Some(true) && rung.certain { "1" } else { PALE };
             all.push(Markup::element("g", &[("opacity", opacity)], one));
         }
         let x = left + 14.0 + 60.0 * series as f64;

@@ -2,14 +2,16 @@
 
 use super::markup::Markup;
 use super::plot::{
-    HEIGHT, LETTER, Picture, RIGHT, TOP, WIDE, axis_of_side, colour, line, mark, text, tick, tick_step,
-    titled_text,
+    HEIGHT, LETTER, Picture, RIGHT, TOP, WIDE, axis_of_side, colour, line, mark, text, titled_text,
 };
+use super::ticks::even;
 use crate::ab::{Ab, Look, Pair, Role, times};
 use crate::figures::number;
 
 /// Room at the ends of an axis, as a share of its length.
 const ROOM: f64 = 0.08;
+/// Length of an arrow's head across and along.
+const ARROW: f64 = 5.0;
 /// Opacity of pairs that do not count.
 const PALE: &str = "0.35";
 
@@ -28,8 +30,10 @@ impl Frame {
         let finite = || values.iter().copied().filter(|value| value.is_finite());
         let (least, most) = (finite().reduce(f64::min)?, finite().reduce(f64::max)?);
         let span = if most > least { most - least } else { most.abs().max(1e-9) * 0.1 };
+        let low = least - ROOM * span;
         Some(Self {
-            low: least - ROOM * span,
+            // What is never negative has no room below 0.
+            low: if least >= 0.0 { low.max(0.0) } else { low },
             high: most + ROOM * span,
             left: 26.0 + 8.0 * LETTER + 6.0,
             bottom: HEIGHT - 40.0,
@@ -50,15 +54,29 @@ impl Frame {
         self.left + self.band() * (place as f64 + 0.5)
     }
 
+    /// Draws an arrow at each edge beyond which an interval at `x` goes on.
+    fn arrows(&self, class: &str, x: f64, (low, high): (f64, f64)) -> Markup {
+        let mut all = Markup::default();
+        let mut arrow = |edge: f64, back: f64| {
+            all.push(line(class, x - ARROW, edge + back, x, edge));
+            all.push(line(class, x + ARROW, edge + back, x, edge));
+        };
+        if high > self.high {
+            arrow(TOP, ARROW);
+        }
+        if low < self.low {
+            arrow(self.bottom, -ARROW);
+        }
+        all
+    }
+
     /// Draws the axes with their titles. `labels` stand along the bottom.
     fn draw(&self, labels: &[String], (across, upward): (&str, &str)) -> Markup {
         let mut all = Markup::default();
-        let step = tick_step(self.high - self.low);
-        let first = (self.low / step).ceil();
-        for value in (0..=12).map(|n| (first + f64::from(n)) * step).take_while(|value| *value <= self.high) {
+        for (value, label) in even(self.low, self.high) {
             let y = self.y(value);
             all.push(line("grid", self.left, y, WIDE - RIGHT, y));
-            all.push(text("end", self.left - 6.0, y + 4.0, &tick(value, step)));
+            all.push(text("end", self.left - 6.0, y + 4.0, &label));
         }
         all.push(line("base", self.left, self.bottom, WIDE - RIGHT, self.bottom));
         // Labels that would overlap are left out; the table has them.
@@ -133,7 +151,10 @@ pub(super) fn course(ab: &Ab) -> Option<Picture> {
         let mut one = Markup::with_text("title", &[], &tip);
         let class = if look.decides { colour("stroke", 1) } else { colour("whisker", 1) };
         one.push(line(&class, x, frame.y(look.low), x, frame.y(look.high)));
-        one.push(mark(1, x, frame.y(look.ratio)));
+        one.push(frame.arrows(&class, x, (look.low, look.high)));
+        if (frame.low..=frame.high).contains(&look.ratio) {
+            one.push(mark(1, x, frame.y(look.ratio)));
+        }
         all.push(Markup::element("g", &[], one));
         says.push(tip);
     }

@@ -4,11 +4,15 @@ use super::{Metric, Quantity};
 use crate::figures::{number, type_name};
 use crate::model::{RunResult, TransactionResult};
 use crate::numbers::latency::OfLatency;
-use crate::numbers::{Better, Needs, Number, Only, PartKind};
+use crate::numbers::{Better, Group, Needs, Number, Only, PartKind};
 use crate::reasons::{BadValue, NotJudged};
+use lydite_tpcc::{Mix, TransactionKind};
 
 /// Units of times, with their lengths in seconds.
 const TIMES: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("s", 1.0)];
+
+/// Parts of a result that only runs with faults have.
+const OF_FAULTS: [&str; 3] = ["availability", "faults", "periodic_faults"];
 
 /// Returns the number of the phase and the type in the path of a latency of a phase.
 fn of_phase(parts: &[String]) -> Option<(usize, &str)> {
@@ -78,6 +82,32 @@ impl Metric {
     #[must_use]
     pub fn is_of_emulated_users(&self) -> bool {
         self.number().is_some_and(|number| number.only == Only::EmulatedUsers)
+    }
+
+    /// Returns true if it counts completed transactions over time, so that a rate or think times bound it.
+    #[must_use]
+    pub fn is_throughput(&self) -> bool {
+        self.number().is_some_and(|number| number.group == Group::Throughput)
+    }
+
+    /// Returns true if only results of runs with faults have it.
+    #[must_use]
+    pub fn is_of_faults(&self) -> bool {
+        match &self.quantity {
+            Quantity::Path(parts) => parts.first().is_some_and(|first| OF_FAULTS.contains(&first.as_str())),
+            _ => self.number().is_some_and(|number| number.only == Only::Faults),
+        }
+    }
+
+    /// Returns the requests that a run of this mix needs on average, so that it can be judged: those of a type are a
+    /// share of all. 0 if any number will do.
+    #[must_use]
+    pub fn needed_requests(&self, mix: &Mix) -> f64 {
+        let Some(OfLatency { least, .. }) = self.of_latency() else { return 0.0 };
+        let kind = self.transaction_type().and_then(TransactionKind::from_name);
+        // Other workloads have one type.
+        let share = kind.map_or(1.0, |kind| mix.percent()[kind.index()] / 100.0);
+        *least as f64 / share
     }
 
     /// Returns true if it is a share in percent.

@@ -1,7 +1,7 @@
 //! The text and the page of a search: the answer in words, the levels, and nothing that a name could inject.
 
 use lydite_report::find::{
-    End, Estimate, FIND_FORMAT, Find, Found, Over, RunOfFind, Rung, render_find_text, sentence,
+    End, Estimate, FIND_FORMAT, Find, Found, Over, RunOfFind, RunVerdict, Rung, render_find_text, sentence,
 };
 use lydite_report::model::Status;
 use lydite_report::render_find;
@@ -12,6 +12,8 @@ fn rung(level: f64, holds: Option<bool>, p99_ms: f64, share: f64) -> Rung {
     Rung {
         level,
         holds,
+        certain: holds.is_some(),
+        doubt: String::new(),
         probes: 2,
         held: if holds == Some(true) { 2 } else { 0 },
         tps: Some(level),
@@ -40,6 +42,8 @@ fn find() -> Find {
         tps: level,
         values: vec!["new_order.p99 20.0 ms".to_owned()],
         met: Some(level < 500.0),
+        verdict: if level < 500.0 { RunVerdict::Holds } else { RunVerdict::Fails },
+        why: String::new(),
         growth: Some(0.0002),
     };
     Find {
@@ -137,6 +141,66 @@ fn each_end_has_its_sentence() {
         ),
     ] {
         assert!(of.starts_with(words), "{of}");
+    }
+}
+
+/// Leaves the levels from 450 to 463 in doubt.
+fn in_doubt() -> Find {
+    let mut find = find();
+    for rung in &mut find.find.curve {
+        if (450.0..=463.0).contains(&rung.level) {
+            (rung.certain, rung.doubt) = (false, "0.9 % took longer, 1 % may".to_owned());
+        }
+    }
+    let run = &mut find.runs[1];
+    (run.verdict, run.why) = (RunVerdict::InDoubt, "the queue seems to grow".to_owned());
+    find
+}
+
+#[test]
+fn levels_in_doubt_are_told_from_certain_ones() {
+    let find = in_doubt();
+    let text = render_find_text(&find);
+    for words in [
+        "450 transactions/s hold new_order.p99 < 50ms (in doubt); ",
+        "; 463 transactions/s fail (new_order.p99 61.5 ms; in doubt)\n",
+        "In doubt: 450 transactions/s, 463 transactions/s. Certain: 100 transactions/s hold.\n",
+        " holds, in doubt ",
+        " fails, in doubt ",
+    ] {
+        assert!(text.contains(words), "no {words:?} in {text}");
+    }
+    let certain = render_find_text(&self::find());
+    assert!(!certain.to_lowercase().contains("doubt"), "{certain}");
+    let page = render_find(&find);
+    for words in [
+        "In doubt: 450 transactions/s, 463 transactions/s. Certain: 100 transactions/s hold.",
+        "transactions/s: fails, in doubt",
+        "463 transactions/s, fails, in doubt: p99 61.5 ms",
+        "new_order.p99 61.5 ms; 0.9 % took longer, 1 % may",
+        "the queue seems to grow",
+    ] {
+        assert!(page.contains(words), "no {words:?}");
+    }
+    let document = serde_json::to_value(&find).unwrap();
+    let curve = document["find"]["curve"].as_array().unwrap();
+    let certain: Vec<bool> = curve.iter().map(|rung| rung["certain"].as_bool().unwrap()).collect();
+    assert_eq!(certain, [true, false, false, false]);
+    assert_eq!(curve[1]["holds"], true, "the answer keeps its verdict");
+    assert_eq!(document["runs"][1]["verdict"], "in_doubt");
+}
+
+#[test]
+fn the_axis_of_levels_has_three_to_seven_round_numbers() {
+    for (lowest, highest) in [(400.0, 500.0), (1000.0, 1002.0), (10.0, 1e6), (1.0, 1024.0), (3.0, 4.0)] {
+        let mut find = find();
+        for (rung, level) in find.find.curve.iter_mut().zip([lowest, lowest, highest, highest]) {
+            rung.level = level;
+        }
+        let page = render_find(&find);
+        let across = page.matches("text-anchor=\"middle\"").count();
+        // The labels of the levels, and the two titles.
+        assert!((5..=9).contains(&across), "{lowest} to {highest}: {across}");
     }
 }
 
