@@ -3,7 +3,8 @@
 # - QUEUES (20) searches on `null:` with a service time and 1, 2, 4 or 8 servers, a queue whose answer the Erlang C formula
 #   gives: each found rate beside the computed one. PARALLEL (4) of them run at the same time; they mostly sleep.
 # - a search on a PostgreSQL server of its own, then FRESH (10) runs of MINUTE (60s) at the found rate, and ABOVE (3) at 1.15
-#   times of it in between: how many hold the objective. FRESH=0 leaves PostgreSQL out.
+#   times of it in between: how many hold the objective. Each begins with a copy of the database that the search began with,
+#   without anything to vacuum or to write. FRESH=0 leaves PostgreSQL out, RATE is that of an earlier search instead of one.
 # WINDOW (24s) is the length of the runs of a search, RESOLUTION (5%) that of PostgreSQL's.
 # The server waits 10 ms in each commit, as for a slow disk, so that SESSIONS (4) are what limits it. Without that the limit is
 # the processors, which the server shares with the client and with whatever else the machine does: it is then another one some
@@ -90,24 +91,36 @@ fresh=${FRESH:-10}
 start_postgres max_wal_size=2GB "commit_delay=${COMMIT_DELAY:-10000}" commit_siblings=0
 sql postgres -c 'CREATE DATABASE find'
 slo='new_order.p99 < 50ms'
-usual=(-w "${WAREHOUSES:-16}" --mode open --sessions "${SESSIONS:-4}" --set check=false)
-"$lydite" find "$pg_url/find" --slo "$slo" "${usual[@]}" --start 100 --resolution "${RESOLUTION:-5%}" \
-  --duration "${WINDOW:-24s}" --warmup 5s --out "$work/pg" --quiet
-rate=$(found "$work/pg/find.json" highest)
+size=(-w "${WAREHOUSES:-16}")
+usual=("${size[@]}" --mode open --sessions "${SESSIONS:-4}" --set check=false)
+"$lydite" load "$pg_url/find" "${size[@]}" --quiet
+# Else the server does it during the first minute after the load, and the copies of the search would have it all done.
+sql find -c 'VACUUM (FREEZE, ANALYZE)'
+sql postgres -c CHECKPOINT -c 'CREATE DATABASE base TEMPLATE find'
+rate=${RATE:-}
+if [ -z "$rate" ]; then
+  "$lydite" find "$pg_url/find" --slo "$slo" "${usual[@]}" --start 100 --resolution "${RESOLUTION:-5%}" \
+    --duration "${WINDOW:-24s}" --warmup 5s --out "$work/pg" --quiet
+  rate=$(found "$work/pg/find.json" highest)
+fi
 above=$(python3 -c 'import sys; print(f"{1.15 * float(sys.argv[1]):.2f}")' "$rate")
 held=0 held_above=0
 for number in $(seq "$fresh"); do
   for level in "$rate" "$above"; do
     [ "$level" = "$rate" ] || [ "$number" -le "${ABOVE:-3}" ] || continue
     status=0
-    "$lydite" run "$pg_url/find" "${usual[@]}" --rate "$level" --require "$slo" --duration "${MINUTE:-60s}" --warmup 5s \
-      --seed $((500 + number)) --fresh --quiet >/dev/null 2>&1 || status=$?
+    sql postgres -c 'SET client_min_messages = warning' -c 'DROP DATABASE IF EXISTS fresh' \
+      -c 'CREATE DATABASE fresh TEMPLATE base' -c CHECKPOINT
+    "$lydite" run "$pg_url/fresh" "${usual[@]}" --rate "$level" --require "$slo" --duration "${MINUTE:-60s}" --warmup 5s \
+      --seed $((500 + number)) --quiet --json "$work/fresh.json" >/dev/null 2>&1 || status=$?
     case $status in
       0) verdict=holds ;;
       4) verdict=fails ;;
       *) say "a run at $level ended with exit code $status"; exit 1 ;;
     esac
-    say "fresh run $number of $fresh at $level: $verdict"
+    p99=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["transactions"]["new_order"]["latency_ms"]["p99"])' \
+      "$work/fresh.json")
+    say "fresh run $number of $fresh at $level: $verdict, p99 $p99 ms"
     [ "$verdict" = fails ] || { [ "$level" = "$rate" ] && held=$((held + 1)) || held_above=$((held_above + 1)); }
   done
 done

@@ -88,9 +88,13 @@ impl<'a> Course<'a> {
         self.experiment.kept(self.interrupt).keep(&mut self.store.records, &program, has_runs)?;
         let planned = planned(self.experiment, Side::A) + planned(self.experiment, Side::B);
         let left = Progress::of(&self.slots, &self.experiment.looking).most_left(&self.experiment.looking);
-        View::new(self.style, 0, 0).note(&format!(
-            "A and B in turns: {} there already, at most {} to make in at most {} and what is around the runs; the database \
-             is {}",
+        let mut view = View::new(self.style, 0, 0);
+        if self.experiment.sides_are_equal() {
+            view.note("A and B are the same: this measures how often chance alone makes a difference");
+        }
+        view.note(&format!(
+            "A and B in turns: {} there already, at most {} to make, without repeated ones: {} of runs, and what is around \
+             them; the database is {}",
             plural(self.slots.len() as u64, "pair"),
             plural(left as u64, "pair"),
             duration((planned * left as u32).as_secs_f64()),

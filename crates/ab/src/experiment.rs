@@ -37,6 +37,11 @@ impl Experiment {
         }
     }
 
+    /// Returns true if no key, setting or command distinguishes the sides.
+    pub(crate) fn sides_are_equal(&self) -> bool {
+        self.sides[0].known == self.sides[1].known
+    }
+
     /// Returns the origin of a side's databases.
     pub(crate) fn reload_of(&self, side: Side) -> Origin {
         match side {

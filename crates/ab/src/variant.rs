@@ -89,7 +89,10 @@ pub(crate) fn read(
             Some((key, value)) if key.len() > OPTION_PREFIX.len() && key.starts_with(OPTION_PREFIX) => {
                 options.push((key.to_owned(), value.to_owned()));
             }
-            Some((key, value)) if keys().plan.contains(&key) => entries.set_by(&set, key, value.to_owned()),
+            Some((key, value)) if keys().plan.contains(&key) => {
+                let origin = if key == "target" { set.clone() } else { format!("{set} {key}") };
+                entries.set_by(&origin, key, value.to_owned());
+            }
             Some((key, _)) => {
                 let problem = PLAN_NAMES.not_known(key, keys().plan);
                 let key = secret::shown(key);

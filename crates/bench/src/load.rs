@@ -337,7 +337,7 @@ fn not_stored(found: &DatabaseState) -> TargetError {
 /// Returns the error for a database with tables that Lydite did not make.
 fn foreign(tables: &[String]) -> TargetError {
     TargetError::usage(format!(
-        "the database holds tables that Lydite did not make ({}), or was dropping when it was stopped: name another \
+        "the database holds tables that Lydite did not make ({}), or whose drop it did not finish: name another \
          database or schema; if nobody needs these tables, --fresh drops them with all their rows",
         tables.join(", ")
     ))

@@ -163,7 +163,9 @@ pub(crate) fn doubts(runs: &[&Played], objectives: &[Requirement], quantity: &Qu
                 all.push(format!("{text}: {share} % took longer ({low} to {high}), {allowed} % may"));
             }
             Some(_) => {}
-            None => all.push(format!("{}: windows below 24 s have no sampling error", objective.text())),
+            None => {
+                all.push(format!("{}: runs below 24 s are too short to rule chance out", objective.text()))
+            }
         }
     }
     let growing: Vec<f64> = runs.iter().filter_map(|run| grows(run, quantity)).collect();

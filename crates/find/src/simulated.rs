@@ -362,7 +362,7 @@ fn levels_and_runs_say_what_is_certain_and_why_the_others_are_in_doubt() {
         (&runs[3], RunVerdict::Fails, "latency.p99"),
         (&growing, RunVerdict::InDoubt, "the queue seems to grow in 1 of 1 run"),
         (&failing, RunVerdict::Fails, "failed or have an unknown outcome"),
-        (&short, RunVerdict::InDoubt, "windows below 24 s"),
+        (&short, RunVerdict::InDoubt, "runs below 24 s"),
     ] {
         let said = of_run(&asked, run, None);
         assert_eq!(said.verdict, verdict, "{said:?}");

@@ -230,12 +230,23 @@ impl Draft {
     pub(crate) fn user(&mut self, given: &Given) -> Fate {
         match place::name(given.text()) {
             Some(user) => {
-                self.place.user = Some(user);
+                self.set_user(user);
                 Fate::translated("the URL's user")
             }
             None if given.text().is_empty() => Fate::dropped("is empty"),
             None => Fate::unknown("is no name of a user: write the URL yourself"),
         }
+    }
+
+    /// Sets the user, and notes if another one was named before.
+    pub(crate) fn set_user(&mut self, user: String) {
+        if self.place.user.as_ref().is_some_and(|before| *before != user) {
+            self.note(
+                "two users are named, in the connection's URL and in a setting: drivers differ in which one they take, so \
+                 look at the user of `target`",
+            );
+        }
+        self.place.user = Some(user);
     }
 
     /// Sets the database's name on its server.

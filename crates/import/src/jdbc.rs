@@ -69,7 +69,9 @@ fn take_place(draft: &mut Draft, understood: &Understood) -> Option<Fate> {
         None => None,
     };
     draft.place.hosts = hosts;
-    draft.place.user = user.or(draft.place.user.take());
+    if let Some(user) = user {
+        draft.set_user(user);
+    }
     draft.place.database = database.or(draft.place.database.take());
     Some(Fate::translated("the URL's host and database"))
 }

@@ -84,13 +84,22 @@ impl Place {
 
     /// Returns the URL; none if the file does not say enough for one.
     pub(crate) fn url(&self) -> Option<String> {
+        self.written(&self.hosts)
+    }
+
+    /// Returns the URL with `HOST` as its host; none if the file does not name a database that Lydite drives.
+    pub(crate) fn url_of_unknown_host(&self) -> Option<String> {
+        self.written(&[Host { name: "HOST".to_owned(), port: None }])
+    }
+
+    fn written(&self, hosts: &[Host]) -> Option<String> {
         let product = self.product?;
         let encoded = |text: &str| utf8_percent_encode(text, &SPECIAL).to_string();
         let mut url = match product.protocol {
             Protocol::File => format!("{}:{}", product.scheme, self.file.as_ref()?),
             _ => {
                 let is_socket = ["socket", "host"].iter().any(|option| self.options.contains_key(*option));
-                if self.hosts.is_empty() && !is_socket {
+                if hosts.is_empty() && !is_socket {
                     return None;
                 }
                 let user = self.user.as_deref().filter(|user| !user.is_empty());
@@ -99,7 +108,7 @@ impl Place {
                     Some(port) => format!("{}:{port}", host.name),
                     None => host.name.clone(),
                 };
-                let hosts = self.hosts.iter().map(host).collect::<Vec<_>>().join(",");
+                let hosts = hosts.iter().map(host).collect::<Vec<_>>().join(",");
                 let database = self.database.as_deref().map(encoded).unwrap_or_default();
                 format!("{}://{user}{hosts}/{database}", product.scheme)
             }

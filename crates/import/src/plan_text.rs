@@ -78,7 +78,20 @@ impl Import {
             Some(target) => {
                 let _ = writeln!(out, "\ntarget = {}", toml(&Value::from(target)));
             }
-            None => out.push_str("\n# target = \"URL\": the files say of no database what a URL needs\n"),
+            None => {
+                let known = self.draft.place.url_of_unknown_host();
+                let text = match known {
+                    Some(url) => format!(
+                        "# target = {}: put the host in, which the files don't name",
+                        toml(&Value::from(url))
+                    ),
+                    None if self.draft.place.undriven.is_some() => {
+                        "# target = \"URL\": the files name no database that Lydite drives".to_owned()
+                    }
+                    None => "# target = \"URL\": the files don't say where the database is".to_owned(),
+                };
+                let _ = writeln!(out, "\n{text}");
+            }
         }
         if self.has_password() {
             comment(&mut out, "", "The password stands nowhere here: set LYDITE_PASSWORD to it.");

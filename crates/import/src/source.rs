@@ -37,6 +37,9 @@ pub enum SourceError {
     /// The file is no well-formed XML.
     #[error("line {0}: is not well-formed XML: mend that line; & is &amp; and < is &lt; in values")]
     Xml(u32),
+    /// The file ends within an element.
+    #[error("ends before its elements do: is the file whole?")]
+    Cut,
     /// The elements of the file are nested too deep.
     #[error("has elements nested more than {0} deep, which no configuration has: name another file")]
     Deep(usize),

@@ -272,10 +272,11 @@ impl Entries {
         }
     }
 
-    /// Adds the value of a flag that sets any key, such as `--a-set KEY=VALUE`. It wins over all that were added before.
-    pub fn set_by(&mut self, flag: &str, key: &str, text: String) {
-        let name = if key == "target" { flag.to_string() } else { format!("{flag} {key}") };
-        self.by_key.insert(key.to_string(), Entry { text, written: None, origin: Origin::Flag(name) });
+    /// Adds the value of a flag that has another name than its key, such as `--a-set KEY=VALUE`. It wins over all that
+    /// were added before. Messages name it `origin`.
+    pub fn set_by(&mut self, origin: &str, key: &str, text: String) {
+        let origin = Origin::Flag(origin.to_owned());
+        self.by_key.insert(key.to_string(), Entry { text, written: None, origin });
     }
 
     /// Returns the tables `[[phase]]` and `[[fault]]` as text of a plan file; empty without tables.

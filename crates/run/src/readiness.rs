@@ -188,7 +188,7 @@ pub fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
             go_on(meta)
         ))),
         DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
-            "the database has tables that Lydite did not make ({}), or was dropping when it was stopped: name another \
+            "the database has tables that Lydite did not make ({}), or whose drop it did not finish: name another \
              database or schema; `lydite check {url} --foreign` checks TPC-C tables of other programs; if nobody needs \
              these tables, `lydite load {url} --warehouses {DEFAULT_WAREHOUSES} --fresh` drops them with all their rows",
             tables.join(", ")

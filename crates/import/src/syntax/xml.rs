@@ -22,6 +22,7 @@ pub(crate) fn parse(source: &Source) -> Result<Document<'_>, SourceError> {
     let before = source.text.get(..skipped).unwrap_or_default().matches('\n').count() as u32;
     Document::parse_with_options(text, options).map_err(|error| match error {
         Error::DtdDetected => SourceError::Dtd(before + line_of(text, "<!DOCTYPE")),
+        Error::UnclosedRootNode | Error::UnexpectedEndOfStream => SourceError::Cut,
         other => SourceError::Xml(before + other.pos().row),
     })
 }

@@ -115,3 +115,15 @@ fn a_password_that_went_into_another_part_of_the_url_makes_no_url() {
         assert!(import.not_understood().any(|setting| setting.name == "conn"), "{string}: {shown}");
     }
 }
+
+#[test]
+fn two_users_are_noted_and_one_that_is_named_twice_is_not() {
+    let notes = |user: &str| {
+        let text =
+            format!("conn=jdbc:mariadb://h/db?user=bob\nuser={user}\nwarehouses=1\ndriver=some.Driver\n");
+        let source = Source::from_bytes("f", text.as_bytes()).unwrap();
+        let import = read_files(&[source]).unwrap().pop().unwrap();
+        import.toml().lines().any(|line| line.contains("two users are named"))
+    };
+    assert!(notes("bmsql") && !notes("bob"));
+}

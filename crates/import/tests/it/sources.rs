@@ -19,7 +19,7 @@ fn what_is_no_configuration_is_named_with_what_was_looked_for() {
         (b"SQLite format 3\0 and so on", "is a database file"),
         (b"dear diary, nothing happened", "is no configuration that Lydite knows: looked for BenchBase"),
         (b"go-tpc tpcc run\n./tpcc.lua run\n", "has settings of go-tpc and of sysbench-tpcc"),
-        (b"<parameters>", "is not well-formed XML"),
+        (b"<parameters>", "ends before its elements do"),
         (b"<parameters/>", "has no setting"),
     ];
     for (bytes, part) in cases {

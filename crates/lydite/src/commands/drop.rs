@@ -117,6 +117,10 @@ impl<'a> Removal<'a> {
             listed.unwrap_or_else(|error| TemplateList { found: Vec::new(), unknown: vec![error.message] });
         let unknown = listed.unknown.iter();
         seen.notes.extend(unknown.map(|why| format!("there may be templates of experiments: {why}")));
+        // A file that is gone was dropped; a database of a server is not Lydite's, so its name is wrong.
+        if !there && spec.has_server() && spec.stores() && listed.found.is_empty() {
+            return Err(Failure::Target(format!("{url}: there is no such database: nothing was dropped")));
+        }
         seen.ours.extend(listed.found.iter().map(|template| {
             let thing = Thing::new(ThingKind::Template, template.shown.as_str());
             Thing { bytes: template.bytes, ..thing }

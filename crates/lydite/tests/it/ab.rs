@@ -60,6 +60,7 @@ fn a_difference_that_is_made_is_found_and_shown() {
     let flags = [&EIGHTFOLD[..], &["--label", "Eightfold", "--order-seed", "7", "--pairs", "6"]].concat();
     let ended = bench.ab(&flags).run().code(0);
     assert!(ended.stdout.contains("B is better: Throughput (transactions/s) of B is "), "{}", ended.stdout);
+    assert!(!ended.stderr.contains("A and B are the same"), "{ended:?}");
     let document = bench.document();
     let found = &document["ab"];
     assert_eq!((&found["verdict"], &found["end"]), (&"better".into(), &"decided".into()), "{found}");
@@ -115,6 +116,7 @@ fn a_killed_experiment_goes_on_where_it_was_and_another_one_is_refused() {
     let document: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!((&document["status"], &document["ab"]["pairs"]), (&"complete".into(), &3.into()));
     assert_eq!(document["differences"], Value::Array(Vec::new()));
+    assert!(ended.stderr.contains("A and B are the same"), "{ended:?}");
     assert_eq!(fs::read(bench.path("ab/results/a.1.json")).unwrap(), first, "a whole pair is kept");
     let mut fresh = bench.ab(&[&EQUAL[..], &["--pairs", "4", "--fresh", "--quiet"]].concat()).start();
     let is_new = || fs::read(bench.path("ab/results/a.1.json")).is_ok_and(|new| new != first);

@@ -296,6 +296,10 @@ fn every_error_of_a_search_is_told_before_anything_is_touched() {
                (--duration 5s), or name a higher --start",
             ],
         ),
+        (
+            &["null:", "--slo", "tsp < 1"],
+            &["--slo: \"tsp < 1\" has a metric \"tsp\" that is not known: did you mean"],
+        ),
         (&["null:", "--slo", "tps < 1", "--rate", "5"], &["--rate: is what this command searches"]),
         (
             &["null:", "--slo", "tps < 1", "--mode", "direct", "-t", "5"],

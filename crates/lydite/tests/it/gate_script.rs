@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A `gh` that notes its arguments and the comment, and finds the comment that `gh.found` names.
+/// A `gh` that notes its arguments and the comment, and finds the comment that `gh.found` names. It can't list comments
+/// while `gh.fails` exists.
 const GH: &str = r#"#!/usr/bin/env bash
 here=$(dirname "$0")
 echo "$*" >>"$here/gh.log"
@@ -16,7 +17,7 @@ for argument in "$@"; do
     esac
 done
 case $* in
-*--paginate*) cat "$here/gh.found" 2>/dev/null ;;
+*--paginate*) [ ! -e "$here/gh.fails" ] || exit 1; cat "$here/gh.found" 2>/dev/null ;;
 "release download"*)
     while [ $# -gt 0 ]; do
         [ "$1" != --dir ] || cp "$here"/release/* "$2"
@@ -106,8 +107,10 @@ fn a_gate_without_a_comparison_says_why_in_the_job_and_in_the_comment() {
     let directory = scratch();
     let place = directory.path();
     let condition = ["--fail-if", "failed > +5"];
-    let broken = gate(place, "out", &[&condition[..], &["--pr-before", "exit 9"]].concat());
+    let broken = ["--pr-before", "exit 9", "--pr-after", "echo after >>turns"];
+    let broken = gate(place, "out", &[&condition[..], &broken].concat());
     assert_eq!(broken.status.code(), Some(3), "{broken:?}");
+    assert_eq!(read(&place.join("turns")), "base\nafter\n", "what a failed command began is ended");
     let words = "The command before run 1 of pr failed.";
     assert!(read(&place.join("gh.body")).contains(words) && read(&place.join("step.md")).contains(words));
     let full = gate(place, "out", &condition);
@@ -116,6 +119,18 @@ fn a_gate_without_a_comparison_says_why_in_the_job_and_in_the_comment() {
     let unconditional = gate(place, "other", &[]);
     assert!(String::from_utf8_lossy(&unconditional.stderr).contains("--fail-if"), "{unconditional:?}");
     assert!(!place.join("other").exists());
+}
+
+#[test]
+fn comments_that_can_not_be_listed_are_no_reason_for_another_one() {
+    let directory = scratch();
+    let place = directory.path();
+    fs::write(place.join("gh.fails"), "").expect("a file");
+    let passed = gate(place, "out", &["--fail-if", "failed > +5"]);
+    assert_eq!(passed.status.code(), Some(0), "{passed:?}");
+    assert!(String::from_utf8_lossy(&passed.stderr).contains("could not be listed"), "{passed:?}");
+    let said = read(&place.join("gh.log"));
+    assert!(said.contains("--paginate") && !said.contains("--method"), "{said}");
 }
 
 #[test]

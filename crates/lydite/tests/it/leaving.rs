@@ -9,7 +9,6 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 
 /// Objects of all schemas of a PostgreSQL database but the server's own, one a line.
 pub(crate) const OBJECTS: &str = "SELECT 'class ' || relkind::text || ' ' || relname FROM pg_class JOIN pg_namespace AS n \
@@ -76,6 +75,8 @@ fn postgresql_is_left_as_it_was_before_lydite_came() {
     psql("DROP FUNCTION lydite_payment(text)");
     assert_eq!(psql(OBJECTS), before);
     drop_all(&url).code(0);
+    let mistyped = drop_all(&url.replace("/leaving", "/leavnig")).code(3);
+    assert!(mistyped.only_error().contains("there is no such database: nothing was dropped"), "{mistyped:?}");
 }
 
 #[test]
@@ -360,9 +361,8 @@ fn sqlite_keeps_a_file_of_others_and_loses_one_of_lydites() {
 fn a_link_to_a_database_stays_and_the_database_goes() {
     let directory = scratch();
     let (real, link) = (directory.path().join("real"), directory.path().join("link"));
-    let loads: [(&str, fn(&Path, u32) -> String); 2] =
-        [("gemel", loaded::in_gemel), ("sqlite", loaded::in_sqlite)];
-    for (scheme, load) in loads {
+    for scheme in ["gemel", "sqlite"] {
+        let load = if scheme == "gemel" { loaded::in_gemel } else { loaded::in_sqlite };
         load(&real, 1);
         symlink(&real, &link).unwrap();
         let url = format!("{scheme}:{}", link.display());

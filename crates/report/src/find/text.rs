@@ -27,7 +27,9 @@ pub fn sentence(find: &Found) -> String {
         (End::HoldsAtHighest, Some(highest)) => {
             let holds = verb("hold", highest);
             let reason = reason(find, highest);
-            format!("{}, the highest, still {holds} {objective}{reason}: the limit is higher", level(highest))
+            let is_open = find.curve.iter().any(|rung| rung.level == highest && is_in_doubt(rung));
+            let limit = if is_open { "may be higher" } else { "is higher" };
+            format!("{}, the highest, still {holds} {objective}{reason}: the limit {limit}", level(highest))
         }
         (end, Some(highest)) => above(format!("{}: {} so far", so_far(end), holds(highest))),
         (end, None) => match find.next_above {

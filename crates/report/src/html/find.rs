@@ -46,7 +46,10 @@ fn summary(find: &Find, title: &str) -> Markup {
     };
     let holds = format!("{unit}: holds {}{}", found.objective, doubt(found.highest));
     let mut cards = card("Highest", level(found.highest), &holds, kind);
-    let fails = format!("{unit}: fails{}", doubt(found.next_above));
+    let fails = match found.next_above {
+        Some(_) => format!("{unit}: fails{}", doubt(found.next_above)),
+        None => "no level above was tried".to_owned(),
+    };
     cards.push(card("Next above", level(found.next_above), &fails, ""));
     cards.push(card("Next below", level(found.next_below), &format!("{unit}: the next that was tried"), ""));
     let confidence = found.confidence.map_or_else(
@@ -68,8 +71,8 @@ fn interval(limit: Estimate) -> String {
 
 fn curve(found: &Found) -> Markup {
     let mut all = Markup::default();
-    let note = "Medians over the runs of each level, both axes on a scale of ratios. Pale levels fail, or are in doubt: so near \
-                the limit that chance may have decided. A probe is one to three runs of a level.";
+    let note = "Medians over the runs of each level, both axes on a scale of ratios. Pale levels fail, or are in doubt: further \
+                runs may say the opposite. A probe is one to three runs of a level.";
     all.push(Markup::with_text("p", &[("class", "note")], note));
     if let Some(picture) = rungs::curve(found) {
         all.push(Markup::element("div", &[("class", "scroll")], picture.on_page(true)));
