@@ -98,8 +98,9 @@ touch "$stamp"
 while read -r product which; do
     [ -n "$product" ] || continue
     if [ ${#wanted[@]} -eq 0 ] || [[ " ${wanted[*]} " == *" $product "* ]]; then
-        for_product make "$product" "$which"
-        [ "$trying" = no ] || for_product try "$product" "$which"
+        # Programs of a trial may read their input, which is the rest of the table here.
+        for_product make "$product" "$which" </dev/null
+        [ "$trying" = no ] || for_product try "$product" "$which" </dev/null
     fi
 done <<<"$table"
 
