@@ -47,6 +47,7 @@ try() {
     cp "$wheel" "$root/tmp"
     begun=$(date +%s.%N)
     within "$root" 65534 python3 -m venv /tmp/fresh
+    echo "    environment made after $(seconds_since "$begun") s"
     within "$root" 65534 /tmp/fresh/bin/pip install --no-index --quiet "/tmp/$(basename "$wheel")"
     echo "    installed after $(seconds_since "$begun") s"
     within "$root" 65534 /tmp/fresh/bin/lydite "${RUN[@]}"
