@@ -68,11 +68,9 @@ each() {
     *)
       granted run "$owner" >"$work/run.sql"
       rights "$work/run.sql" >"$work/of_run"
-      python3 - "$work/rights" "$work/of_run" <<'PYTHON'
-import sys
-own, of_run = (open(path).read().splitlines() for path in sys.argv[1:])
-open(sys.argv[1], "w").writelines(f"{right}\n" for right in own if right not in of_run)
-PYTHON
+      mv "$work/rights" "$work/of_both"
+      # Status 1: the work adds none.
+      grep -vxFf "$work/of_run" "$work/of_both" >"$work/rights" || [ $? = 1 ]
       ;;
   esac
   while read -r right <&3; do

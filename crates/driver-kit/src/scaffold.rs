@@ -44,7 +44,7 @@ fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
     made
 }
 
-/// Returns the files of the SDK. That of Python is a whole package: beside a driver it hides the installed one.
+/// Returns the files of the SDK. Python's is the whole package, since a copy beside a driver hides an installed one.
 fn sdk(lang: Language) -> impl Iterator<Item = File> {
     let (parts, folder) = match lang {
         Language::Python => ([PYTHON_SDK, PYTHON_RUNS], ""),

@@ -1,6 +1,6 @@
 //! Templates of a database that is a directory or a file: copies beside it, with a longer name.
 
-use crate::templates::{Template, is_template_name};
+use crate::templates::{Template, TemplateList, is_template_name};
 use lydite_database::TargetError;
 use std::fs;
 use std::io;
@@ -44,14 +44,14 @@ impl FileTemplates {
     }
 
     /// Lists the templates, and what stopped copies and removals left, by the text behind the name of the database.
-    pub(crate) fn list(&self) -> Result<Vec<Template>, TargetError> {
+    pub(crate) fn list(&self) -> Result<TemplateList, TargetError> {
         let failed = |error: io::Error| self.failed("look for templates of", &error);
-        let Some(own) = self.0.file_name() else { return Ok(Vec::new()) };
+        let Some(own) = self.0.file_name() else { return Ok(TemplateList::default()) };
         let entries = match fs::read_dir(parent_of(&self.0)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(TemplateList::default()),
             entries => entries.map_err(failed)?,
         };
-        let mut templates = Vec::new();
+        let mut found = Vec::new();
         for entry in entries {
             let name = entry.map_err(failed)?.file_name();
             let rest = name.as_encoded_bytes().strip_prefix(own.as_encoded_bytes());
@@ -59,11 +59,11 @@ impl FileTemplates {
             if is_left(rest) {
                 let path = with_suffix(&self.0, rest);
                 let bytes = size(&path);
-                templates.push(Template { name: rest.to_owned(), shown: path.display().to_string(), bytes });
+                found.push(Template { name: rest.to_owned(), shown: path.display().to_string(), bytes });
             }
         }
-        templates.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        Ok(templates)
+        found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        Ok(TemplateList { found, unknown: Vec::new() })
     }
 
     /// Deletes one of those that [`FileTemplates::list`] lists.

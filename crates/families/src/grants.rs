@@ -4,6 +4,10 @@ use lydite_database::TargetError;
 use lydite_tpcc::named_enum;
 use lydite_tpcc::schema::Table;
 
+/// Reason why a database has no templates.
+pub(crate) const NO_TEMPLATES: &str =
+    "no whole database can be copied here: leave it out, and experiments load for each run";
+
 /// Work that an account does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {

@@ -9,7 +9,7 @@ macro_rules! files {
     };
 }
 
-/// Half of the package `lydite` for Python: drivers.
+/// Modules of the package `lydite` for Python that drivers need.
 pub const PYTHON_SDK: &[SdkFile] = files![
     "python": "lydite/__init__.py",
     "lydite/_msgpack.py",
@@ -21,8 +21,8 @@ pub const PYTHON_SDK: &[SdkFile] = files![
     "lydite/session.py",
 ];
 
-/// Half of the package `lydite` for Python: runs and their results. Its modules are loaded when they are used, so drivers
-/// run without the files.
+/// Modules of the package `lydite` for Python that start runs and read their results. The package loads each when it is
+/// used, so drivers run without these files.
 pub const PYTHON_RUNS: &[SdkFile] = files![
     "python": "lydite/_compare.py",
     "lydite/_ends.py",

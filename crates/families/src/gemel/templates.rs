@@ -45,7 +45,7 @@ impl KeepsTemplates for GemelTemplates {
     }
 
     fn list(&self) -> Result<TemplateList, TargetError> {
-        Ok(TemplateList { found: self.files.list()?, unknown: Vec::new() })
+        self.files.list()
     }
 
     fn delete_listed(&self, name: &str) -> Result<(), TargetError> {

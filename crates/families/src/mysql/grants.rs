@@ -1,6 +1,6 @@
 //! The SQL that lets an account of MySQL's family load a database and run on it.
 
-use crate::grants::{Block, Extra, GrantRequest, Grants, Work, check_role, rights_of_run};
+use crate::grants::{Block, Extra, GrantRequest, Grants, NO_TEMPLATES, Work, check_role, rights_of_run};
 use crate::mysql::config::Config;
 use lydite_database::TargetError;
 use lydite_database::lists::table_name;
@@ -11,9 +11,6 @@ use lydite_tpcc::schema::Table;
 const LONGEST_ACCOUNT: usize = 384;
 /// Scheme of URLs that name MariaDB.
 const MARIADB: &str = "mariadb";
-/// Reason why the family has no templates.
-const NO_TEMPLATES: &str =
-    "no whole database can be copied here: leave it out, and experiments load for each run";
 /// Host of an account that names none: any.
 const ANY_HOST: &str = "%";
 

@@ -245,7 +245,7 @@ impl Mysql {
             of(name).unwrap_or(CHILDREN_FIRST.len())
         });
         for procedure in things.iter().filter(|thing| thing.kind == ThingKind::Procedure) {
-            let sql = format!("DROP PROCEDURE IF EXISTS `{}`", procedure.name);
+            let sql = format!("DROP PROCEDURE IF EXISTS {}", quoted(&procedure.name));
             wire.execute(&sql).map_err(&failed)?;
         }
         // The server itself keeps a table that one of others refers to, which this account may not see.

@@ -3,7 +3,8 @@
 use super::draft::Draft;
 use super::findings::Findings;
 use super::outcome::Outcome;
-use super::row::{Dialect, Entry, Form, Given, Meaning, Row, Unit, Variable, Word, is_same, plain};
+use super::row::{Dialect, Entry, Form, Given, Meaning, Row, Unit, Variable, Word, is_same};
+use super::trim::plain;
 use crate::duration::duration;
 use crate::net::CONNECT_TIMEOUT;
 use crate::net::url::variable;

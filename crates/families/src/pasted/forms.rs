@@ -5,7 +5,8 @@ use super::draft::Draft;
 use super::families::{Families, dialects, family_of, is_server, usual_port, with_scheme};
 use super::findings::Findings;
 use super::readers;
-use super::row::{Decoding, Dialect, Form, Given, plain};
+use super::row::{Decoding, Dialect, Form, Given};
+use super::trim::plain;
 use crate::net::url::{ServerUrl, authority, percent_decode};
 use lydite_database::target_url::{ParsedUrl, with_lower_scheme};
 

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::findings::Findings;
-pub(crate) use super::trim::plain;
+use super::trim::plain;
 
 /// Meaning of one value of a parameter.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! The SQL that lets a role of PostgreSQL load a database and run on it.
 
-use crate::grants::{Block, Extra, GrantRequest, Grants, Work, check_role, rights_of_run};
+use crate::grants::{Block, Extra, GrantRequest, Grants, NO_TEMPLATES, Work, check_role, rights_of_run};
 use crate::postgres::config::Config;
 use crate::postgres::templates::quoted;
 use lydite_database::TargetError;
@@ -12,9 +12,6 @@ const LONGEST_NAME: usize = 63;
 /// Reason why CockroachDB has no rights to observe.
 const NO_MONITOR: &str =
     "CockroachDB has no role pg_monitor: leave it out, and a run samples what the account may see";
-/// Reason why a database has no templates.
-const NO_TEMPLATES: &str =
-    "no whole database can be copied here: leave it out, and experiments load for each run";
 /// Schema of new tables if the URL names none and the role has none of its own name.
 const SCHEMA: &str = "public";
 

@@ -93,17 +93,19 @@ impl SqliteConnection {
 
     /// Opens the file so that SQLite rejects every change. A file that does not exist is not made.
     pub(crate) fn open_to_read(path: &Path) -> Result<Self, SqlError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
-        database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
-        Ok(Self { database, texts: Vec::new(), shared: Arc::default(), writing: false })
+        Self::open_as(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BUSY_TIMEOUT)
     }
 
-    /// Opens an existing file to change it. Waits a moment only for others.
+    /// Opens an existing file to change it. Waits only a moment for other connections.
     pub(crate) fn open_existing(path: &Path) -> Result<Self, SqlError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Self::open_as(path, OpenFlags::SQLITE_OPEN_READ_WRITE, SHORT_TIMEOUT)
+    }
+
+    /// Opens the file without statements. `patience` is the longest wait for other connections.
+    fn open_as(path: &Path, access: OpenFlags, patience: Duration) -> Result<Self, SqlError> {
+        let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
-        database.busy_timeout(SHORT_TIMEOUT).map_err(failed)?;
+        database.busy_timeout(patience).map_err(failed)?;
         Ok(Self { database, texts: Vec::new(), shared: Arc::default(), writing: false })
     }
 
@@ -119,13 +121,10 @@ impl SqliteConnection {
         for (statement, text) in statements {
             texts[statement.index()].clone_from(text);
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
-        database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
-        database.set_prepared_statement_cache_capacity(count);
-        let mut connection = Self { database, texts, shared, writing: false };
+        let access = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut connection = Self::open_as(path, access, BUSY_TIMEOUT)?;
+        (connection.texts, connection.shared) = (texts, shared);
+        connection.database.set_prepared_statement_cache_capacity(count);
         connection.execute(&format!(
             "PRAGMA synchronous = {}; PRAGMA foreign_keys = {}; PRAGMA cache_size = -{}; \
              PRAGMA temp_store = memory",

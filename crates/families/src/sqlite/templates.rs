@@ -52,7 +52,7 @@ impl KeepsTemplates for SqliteTemplates {
     }
 
     fn list(&self) -> Result<TemplateList, TargetError> {
-        Ok(TemplateList { found: self.0.list()?, unknown: Vec::new() })
+        self.0.list()
     }
 
     fn delete_listed(&self, name: &str) -> Result<(), TargetError> {

@@ -115,8 +115,7 @@ impl<'a> Removal<'a> {
         let listed = templates.as_ref().map_or(Ok(TemplateList::default()), Templates::list);
         let listed =
             listed.unwrap_or_else(|error| TemplateList { found: Vec::new(), unknown: vec![error.message] });
-        let unknown = listed.unknown.iter();
-        seen.notes.extend(unknown.map(|why| format!("there may be templates of experiments: {why}")));
+        seen.notes.extend(listed.unknown.iter().map(|why| may_be_left(why)));
         // A file that is gone was dropped; a database of a server is not Lydite's, so its name is wrong.
         if !there && spec.has_server() && spec.stores() && listed.found.is_empty() {
             return Err(Failure::Target(format!("{url}: there is no such database: nothing was dropped")));
@@ -182,9 +181,7 @@ impl<'a> Removal<'a> {
     fn check_templates(&self) -> Outcome {
         match self.listed.unknown.first() {
             None => Ok(()),
-            Some(why) => {
-                Err(Failure::Target(format!("{}: there may be templates of experiments: {why}", self.url)))
-            }
+            Some(why) => Err(Failure::Target(format!("{}: {}", self.url, may_be_left(why)))),
         }
     }
 
@@ -250,6 +247,11 @@ fn inventory(target: Option<&dyn Target>) -> Result<Inventory, Failure> {
         Some(target) => Ok(target.capabilities().leaving()?.inventory()?),
         None => Ok(Inventory::default()),
     }
+}
+
+/// Returns the sentence about a template that could not be looked at.
+fn may_be_left(why: &str) -> String {
+    format!("there may be templates of experiments: {why}")
 }
 
 fn made(thing: &Thing) -> Made<'_> {

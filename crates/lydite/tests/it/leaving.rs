@@ -206,7 +206,7 @@ fn a_template_that_can_not_be_opened_is_named_and_the_rest_is_dropped() {
 #[test]
 fn nothing_is_dropped_below_a_run_that_is_at_work() {
     let server = postgres::shared();
-    // Of TPC-C on one of its warehouses, and of the microbenchmark.
+    // One run is of TPC-C, on one of two warehouses; the other one is of the microbenchmark.
     let tpcc = loaded::on_postgres("leaving_at_work", 2);
     let micro = server.create_database("leaving_at_work_micro");
     let load = ["load", &micro, "--workload", "micro", "--set", "micro.records=100", "--quiet"];

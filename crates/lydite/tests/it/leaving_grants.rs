@@ -4,7 +4,7 @@ use crate::leaving::{OBJECTS, OBJECTS_OF_MARIADB, drop_all, listed};
 use crate::program::lydite;
 use lydite_testkit::{mariadb, postgres};
 
-/// Applies the printed SQL as its owner.
+/// Returns the SQL that `lydite grant` prints.
 fn grant(url: &str, more: &[&str]) -> String {
     lydite(&[&["grant", url][..], more].concat()).code(0).stdout
 }

@@ -102,7 +102,7 @@ fn section(name: &str, file: Option<&str>, findings: &mut Findings) -> Option<(S
     }
     let looked: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
     findings.error(format!(
-        "names the service {name:?}, and none of {} has it: set PGSERVICEFILE to its file, or leave PGSERVICE out",
+        "names the service {name:?}, and none of {} has it: set PGSERVICEFILE to its file, or name no service",
         looked.join(", ")
     ));
     None
