@@ -4,7 +4,7 @@
 #   gives: each found rate beside the computed one. PARALLEL (4) of them run at the same time; they mostly sleep.
 # - a search on a PostgreSQL server of its own, then FRESH (10) runs of MINUTE (60s) at the found rate, and ABOVE (3) at 1.15
 #   times of it in between: how many hold the objective. Each begins with a copy of the database that the search began with,
-#   without anything to vacuum or to write. FRESH=0 leaves PostgreSQL out, RATE is that of an earlier search instead of one.
+#   without anything to vacuum or to write. FRESH=0 leaves PostgreSQL out; RATE, found by an earlier search, saves the search.
 # WINDOW (24s) is the length of the runs of a search, RESOLUTION (5%) that of PostgreSQL's.
 # The server waits 10 ms in each commit, as for a slow disk, so that SESSIONS (4) are what limits it. Without that the limit is
 # the processors, which the server shares with the client and with whatever else the machine does: it is then another one some
@@ -94,7 +94,7 @@ slo='new_order.p99 < 50ms'
 size=(-w "${WAREHOUSES:-16}")
 usual=("${size[@]}" --mode open --sessions "${SESSIONS:-4}" --set check=false)
 "$lydite" load "$pg_url/find" "${size[@]}" --quiet
-# Else the server does it during the first minute after the load, and the copies of the search would have it all done.
+# Otherwise the server does this during the first minute after the load, and copies made before and after it differ.
 sql find -c 'VACUUM (FREEZE, ANALYZE)'
 sql postgres -c CHECKPOINT -c 'CREATE DATABASE base TEMPLATE find'
 rate=${RATE:-}

@@ -93,8 +93,8 @@ impl<'a> Course<'a> {
             view.note("A and B are the same: this measures how often chance alone makes a difference");
         }
         view.note(&format!(
-            "A and B in turns: {} there already, at most {} to make, without repeated ones: {} of runs, and what is around \
-             them; the database is {}",
+            "A and B in turns: {} there already, at most {} to make: {} of runs, plus repeated pairs and what is \
+             around the runs; the database is {}",
             plural(self.slots.len() as u64, "pair"),
             plural(left as u64, "pair"),
             duration((planned * left as u32).as_secs_f64()),

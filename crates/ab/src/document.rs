@@ -5,7 +5,7 @@ use crate::experiment::Experiment;
 use crate::judge::{course, judge};
 use crate::progress::{Progress, Slot};
 use crate::store::Store;
-use crate::variant::{Known, Variant, letter};
+use crate::variant::{Variant, letter};
 use lydite_decide::Side;
 use lydite_report::ab::{
     AB_FORMAT, Ab, Difference, End, Judged, Pair, Role, RunOfPair, Sides, Variant as VariantOf,
@@ -39,8 +39,12 @@ pub(crate) fn document(
     };
     let variant = |side: Side| {
         let Variant { subject, known, .. } = experiment.side(side);
-        let Known { server, before, .. } = known.clone();
-        VariantOf { plan: subject.shown.clone(), server, before, median: median(side) }
+        VariantOf {
+            plan: subject.shown.clone(),
+            server: known.server.clone(),
+            before: known.before.clone(),
+            median: median(side),
+        }
     };
     let pairs = slots.iter().zip(&progress.roles).map(|(slot, role)| pair(store, slot, *role)).collect();
     Ab {

@@ -173,7 +173,7 @@ fn subject(
     known
 }
 
-/// Returns the reason why no run, or not the first one, can judge an objective; none if runs can.
+/// Returns the reason why no run can judge an objective, or why one at the first rate can't; none if it can.
 fn not_judged(
     objective: &Requirement,
     subject: &Subject,

@@ -183,19 +183,20 @@ fn rung(asked: &Searched<'_>, runs: &[Played], level: &Level<'_>, [holds, fails]
         Verdict::Fails { .. } => Some(false),
         Verdict::Unjudged(_) => None,
     };
-    let doubt = match level.judged.doubt {
-        _ if all_say.is_none() => String::new(),
-        Doubt::No if holds == all_say => String::new(),
-        Doubt::No => {
-            let all = if all_say == Some(true) { "hold" } else { "fail" };
+    let certain = holds.is_some() && holds == all_say && level.judged.doubt == Doubt::No;
+    let doubt = match (all_say, level.judged.doubt) {
+        (None, _) => String::new(),
+        _ if certain => String::new(),
+        (Some(all_hold), Doubt::No) => {
+            let all = if all_hold { "hold" } else { "fail" };
             format!("its probes contradict each other, and all its runs together {all}")
         }
-        Doubt::Sampling | Doubt::Unknown => doubts(&of, asked.objectives, asked.quantity),
+        (Some(_), Doubt::Sampling | Doubt::Unknown) => doubts(&of, asked.objectives, asked.quantity),
     };
     Rung {
         level: level.level,
         holds,
-        certain: holds.is_some() && holds == all_say && level.judged.doubt == Doubt::No,
+        certain,
         doubt,
         probes: level.probes.len(),
         held: level.held(),

@@ -68,7 +68,7 @@ pub(crate) fn judge(runs: &[&Played], objectives: &[Requirement], quantity: &Qua
     }
     // The queue of a busy server that is not overloaded seems to grow now and then: one run does not decide, nor do a
     // few of many.
-    let growing: Vec<f64> = runs.iter().filter_map(|run| grows(run, quantity)).collect();
+    let growing = growing(runs, quantity);
     if let [first, _, ..] = growing.as_slice()
         && 3 * growing.len() > runs.len()
     {
@@ -126,21 +126,17 @@ fn of_objective(runs: &[&Played], place: usize, objective: &Requirement) -> OfOb
         return OfObjective::Unjudged(unjudged.note.clone());
     }
     let share = share(runs, place);
-    let (holds, doubt) = match share {
-        Some((share, allowed)) if share.high < allowed || share.low > allowed => {
-            (share.share < allowed, Doubt::No)
-        }
+    let doubt = doubt_of(share, objective);
+    let holds = match share {
         // Enough runs, and still close: their majority, which one stalled run does not move as it moves their mean.
-        Some((_, allowed)) if runs.len() >= MOST_RUNS => {
+        Some((_, allowed)) if doubt == Doubt::Sampling && runs.len() >= MOST_RUNS => {
             let held = of.iter().filter(|of| of.over.is_some_and(|over| over.share < allowed)).count();
-            (2 * held > of.len(), Doubt::Sampling)
+            2 * held > of.len()
         }
-        Some((share, allowed)) => (share.share < allowed, Doubt::Sampling),
-        // Without seconds that tell its sampling error, a percentile needs the majority of several runs.
+        Some((share, allowed)) => share.share < allowed,
         None => {
             let met = of.iter().filter(|of| of.met).count();
-            let doubt = if objective.latency_limit().is_some() { Doubt::Unknown } else { Doubt::No };
-            (2 * met > of.len(), doubt)
+            2 * met > of.len()
         }
     };
     if holds {
@@ -151,24 +147,36 @@ fn of_objective(runs: &[&Played], place: usize, objective: &Requirement) -> OfOb
     OfObjective::Fails { why, by_share: share.is_some(), doubt }
 }
 
+/// Returns the doubt about an objective on runs that have this [`share`].
+fn doubt_of(share: Option<(Share, f64)>, objective: &Requirement) -> Doubt {
+    match share {
+        Some((share, allowed)) if share.high < allowed || share.low > allowed => Doubt::No,
+        Some(_) => Doubt::Sampling,
+        // Without seconds that tell its sampling error, a percentile needs the majority of several runs.
+        None if objective.latency_limit().is_some() => Doubt::Unknown,
+        None => Doubt::No,
+    }
+}
+
 /// Returns the reasons of the doubt about runs of one level, in one line; empty if nothing is in doubt.
 pub(crate) fn doubts(runs: &[&Played], objectives: &[Requirement], quantity: &Quantity) -> String {
     let mut all = Vec::new();
-    for (place, objective) in objectives.iter().enumerate().filter(|(_, of)| of.latency_limit().is_some()) {
-        match share(runs, place) {
-            Some((share, allowed)) if share.low <= allowed && allowed <= share.high => {
+    for (place, objective) in objectives.iter().enumerate() {
+        let share = share(runs, place);
+        let text = objective.text();
+        match (doubt_of(share, objective), share) {
+            (Doubt::Sampling, Some((share, allowed))) => {
                 let [share, low, high, allowed] =
                     [share.share, share.low, share.high, allowed].map(|of| number(100.0 * of));
-                let text = objective.text();
                 all.push(format!("{text}: {share} % took longer ({low} to {high}), {allowed} % may"));
             }
-            Some(_) => {}
-            None => {
-                all.push(format!("{}: runs below 24 s are too short to rule chance out", objective.text()))
+            (Doubt::Unknown, _) => {
+                all.push(format!("{text}: runs below 24 s are too short to rule chance out"));
             }
+            _ => {}
         }
     }
-    let growing: Vec<f64> = runs.iter().filter_map(|run| grows(run, quantity)).collect();
+    let growing = growing(runs, quantity);
     if let Some(first) = growing.first() {
         all.push(format!(
             "the queue seems to grow in {} of {}: each second requests wait {} ms longer",
@@ -180,10 +188,10 @@ pub(crate) fn doubts(runs: &[&Played], objectives: &[Requirement], quantity: &Qu
     all.join("; ")
 }
 
-/// Returns the slope of a run's latency, if it says that the queue grows.
-fn grows(run: &Played, quantity: &Quantity) -> Option<f64> {
-    let growth = run.growth.filter(|growth| growth.low > 0.0 && growth.slope > GROWS)?;
-    quantity.queues.then_some(growth.slope)
+/// Returns the slopes of the latencies of those runs that say that the queue grows.
+fn growing(runs: &[&Played], quantity: &Quantity) -> Vec<f64> {
+    let growths = runs.iter().filter_map(|run| run.growth).filter(|_| quantity.queues);
+    growths.filter(|growth| growth.low > 0.0 && growth.slope > GROWS).map(|growth| growth.slope).collect()
 }
 
 /// Returns the reason why a run shows a level that can't last, whatever its objectives say.

@@ -8,7 +8,7 @@ use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::complain;
 use lydite_database::{DatabaseState, TargetError};
-use lydite_families::{Templates, template_name as name_of_template};
+use lydite_families::{TargetSpec, Templates, template_name as name_of_template};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -52,10 +52,15 @@ pub struct Kept<'a> {
 }
 
 impl Kept<'_> {
+    /// Returns a subject's target. The interrupt ends waits for its server.
+    fn target(&self, subject: &Subject) -> TargetSpec {
+        subject.plan.target.clone().waited_for_by(self.interrupt.waiter())
+    }
+
     /// Returns the templates of a subject's database; none if the database keeps none.
     fn templates(&self, of: usize) -> Option<Templates> {
         let (subject, _) = self.subjects.get(of)?;
-        subject.plan.target.clone().waited_for_by(self.interrupt.waiter()).templates()
+        self.target(subject).templates()
     }
 
     /// Rejects a directory whose templates are of other databases: this experiment could not give them back.
@@ -136,7 +141,7 @@ impl Kept<'_> {
         if noted.is_original || templates.has(&noted.name)? || !templates.database_is_there()? {
             return Ok(());
         }
-        let open = || subject.plan.target.clone().waited_for_by(self.interrupt.waiter()).open();
+        let open = || self.target(subject).open();
         if !matches!(open()?.state()?, DatabaseState::Loading { .. } | DatabaseState::Partial { .. }) {
             return Ok(());
         }
@@ -177,7 +182,7 @@ impl Kept<'_> {
         if !templates.database_is_there()? {
             return Ok(false);
         }
-        let state = subject.plan.target.clone().waited_for_by(self.interrupt.waiter()).open()?.state()?;
+        let state = self.target(subject).open()?.state()?;
         let url = subject.url_without_options();
         let problem = match state {
             DatabaseState::Ready { .. } => {

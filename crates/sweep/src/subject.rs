@@ -23,10 +23,9 @@ const OF_SINGLE_RUNS: [(&str, &str); 6] = [
     ("success_log", "each run would write the same file: leave it out"),
     ("label", "each run has a name of its own: name the experiment with --label"),
 ];
-/// Keys that are part of what an experiment is, whether they have their defaults or not: function tests are only made
-/// by experiments that name them.
-const IDENTIFYING: [&str; 2] = ["target", "verify"];
 const FILE: &str = "each run would write the same file: use the flag of this command";
+/// Keys that identify an experiment even with their defaults: runs make function tests only if `verify` is named.
+const IDENTIFYING: [&str; 2] = ["target", "verify"];
 
 /// True for a key that experiments over several runs reject, or replace by a flag of their own.
 #[must_use]
@@ -114,15 +113,13 @@ impl Subject {
         let mut all = self.shown.clone();
         let mut given = self.given.clone();
         let Some(plan) = self.plan_of(&given) else { return all };
-        let keys: Vec<String> =
-            given.keys().filter(|key| !IDENTIFYING.contains(&key.as_str())).cloned().collect();
-        for key in keys {
-            let Some(value) = given.remove(&key) else { continue };
+        for (key, value) in self.given.iter().filter(|(key, _)| !IDENTIFYING.contains(&key.as_str())) {
             // Two keys may have one meaning, so each is tried without those that were left out before.
+            given.remove(key);
             if self.plan_of(&given).as_ref() == Some(&plan) {
-                all.remove(&key);
+                all.remove(key);
             } else {
-                given.insert(key, value);
+                given.insert(key.clone(), value.clone());
             }
         }
         all
@@ -133,8 +130,10 @@ impl Subject {
         let mut entries = Entries::default();
         entries.toml("plan", &self.tables, keys());
         for (key, value) in given {
-            let opened = self.lab.as_ref().filter(|_| key == "target").map(LabTarget::example);
-            entries.put(key, opened.unwrap_or_else(|| value.clone()));
+            entries.put(key, value.clone());
+        }
+        if let Some(lab) = &self.lab {
+            entries.put("target", lab.example());
         }
         Some(format!("{:?}", Plan::read(entries).ok()?))
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::model::Status;
 use crate::sweep::Environment;
 
-pub(crate) use text::{bare_level, doubts, is_in_doubt, level_in_words, verdict};
+pub(crate) use text::{bare_level, doubts, is_in_doubt, joined, level_in_words, verdict};
 pub use text::{render_find_text, sentence};
 
 /// The version of the document that this crate writes.
@@ -98,6 +98,13 @@ pub struct Found {
     pub resolution: f64,
     /// The tried levels in ascending order.
     pub curve: Vec<Rung>,
+}
+
+impl Found {
+    /// Returns a tried level with its runs.
+    pub(crate) fn rung(&self, level: f64) -> Option<&Rung> {
+        self.curve.iter().find(|rung| rung.level == level)
+    }
 }
 
 /// The level at which the share over a limit crosses the allowed one, with an interval of 90 %.

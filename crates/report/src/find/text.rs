@@ -27,7 +27,7 @@ pub fn sentence(find: &Found) -> String {
         (End::HoldsAtHighest, Some(highest)) => {
             let holds = verb("hold", highest);
             let reason = reason(find, highest);
-            let is_open = find.curve.iter().any(|rung| rung.level == highest && is_in_doubt(rung));
+            let is_open = find.rung(highest).is_some_and(is_in_doubt);
             let limit = if is_open { "may be higher" } else { "is higher" };
             format!("{}, the highest, still {holds} {objective}{reason}: the limit {limit}", level(highest))
         }
@@ -72,10 +72,14 @@ fn verb(verb: &str, level: f64) -> String {
 
 /// Returns the reason why a level fails, and whether it is in doubt, in brackets.
 fn reason(find: &Found, level: f64) -> String {
-    let Some(rung) = find.curve.iter().find(|rung| rung.level == level) else { return String::new() };
-    let doubt = if is_in_doubt(rung) { "in doubt" } else { "" };
-    let parts: Vec<&str> = [rung.why.as_str(), doubt].into_iter().filter(|part| !part.is_empty()).collect();
-    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+    let Some(rung) = find.rung(level) else { return String::new() };
+    let reason = joined([&rung.why, if is_in_doubt(rung) { "in doubt" } else { "" }]);
+    if reason.is_empty() { reason } else { format!(" ({reason})") }
+}
+
+/// Joins two reasons, each of which may be empty.
+pub(crate) fn joined(reasons: [&str; 2]) -> String {
+    reasons.into_iter().filter(|reason| !reason.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns true if further runs of a level may change its verdict.
@@ -167,12 +171,12 @@ fn row(rung: &Rung) -> Vec<String> {
 
 /// Returns the verdict on a level in a few words.
 pub(crate) fn verdict(rung: &Rung) -> &'static str {
-    match (rung.holds, rung.certain) {
-        (Some(true), true) => "holds",
-        (Some(true), false) => "holds, in doubt",
-        (Some(false), true) => "fails",
-        (Some(false), false) => "fails, in doubt",
-        (None, _) if rung.why.is_empty() => "in doubt",
-        (None, _) => "not judged",
+    match (rung.holds, is_in_doubt(rung)) {
+        (Some(true), false) => "holds",
+        (Some(true), true) => "holds, in doubt",
+        (Some(false), false) => "fails",
+        (Some(false), true) => "fails, in doubt",
+        (None, true) => "in doubt",
+        (None, false) => "not judged",
     }
 }

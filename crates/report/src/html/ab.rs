@@ -120,7 +120,7 @@ fn course(ab: &Ab) -> Markup {
     let note = format!(
         "The ratio B / A of all pairs so far with its interval: Student's over the logarithms of the pairs. Thick intervals \
          are looks of the plan, which may end the experiment as soon as one excludes 1; the errors of all looks sum to {} %. \
-         Thin ones decide nothing. An arrow at the edge says that an interval goes on; the table has its ends.",
+         Thin ones decide nothing. An arrow marks an interval that goes on beyond the picture; the table has its ends.",
         number(100.0 * ab.ab.error_of_all)
     );
     let mut all = Markup::with_text("p", &[("class", "note")], &note);

@@ -7,7 +7,7 @@ use super::theme::{STYLE, THEME};
 use super::{Section, frame, rungs};
 use crate::figures::{duration, number};
 use crate::find::{
-    End, Estimate, Find, Found, Over, RunOfFind, RunVerdict, Rung, bare_level, doubts, is_in_doubt,
+    End, Estimate, Find, Found, Over, RunOfFind, RunVerdict, Rung, bare_level, doubts, is_in_doubt, joined,
     level_in_words, sentence, verdict,
 };
 
@@ -33,13 +33,11 @@ fn summary(find: &Find, title: &str) -> Markup {
         all.push(Markup::with_text("p", &[], &format!("{doubts}.")));
     }
     let level = |level: Option<f64>| Markup::text(&level.map_or_else(|| "–".to_owned(), bare_level));
-    let doubt = |level: Option<f64>| {
-        let rung = found.curve.iter().find(|rung| Some(rung.level) == level);
-        if rung.is_some_and(is_in_doubt) { ", in doubt" } else { "" }
-    };
+    let is_open = |level: Option<f64>| level.and_then(|level| found.rung(level)).is_some_and(is_in_doubt);
+    let doubt = |level: Option<f64>| if is_open(level) { ", in doubt" } else { "" };
     let unit = if found.unit.is_empty() { found.level } else { found.unit };
     let kind = match found.end {
-        End::Found if !doubt(found.highest).is_empty() => "warn",
+        End::Found if is_open(found.highest) => "warn",
         End::Found => "good",
         End::HoldsAtHighest | End::Time | End::NotJudged | End::Open => "warn",
         End::FailsAtLowest => "bad",
@@ -97,8 +95,6 @@ fn row(rung: &Rung) -> Vec<Markup> {
         Some(false) if rung.certain => "bad",
         _ => "warn",
     };
-    let reasons = [&rung.why, &rung.doubt].map(String::as_str);
-    let reasons: Vec<&str> = reasons.into_iter().filter(|reason| !reason.is_empty()).collect();
     let thin = if rung.is_thin { "~" } else { "" };
     let p99 = rung.p99_ms.map_or_else(|| "–".to_owned(), |p99| format!("{thin}{}", number(p99)));
     let share = |over: &Over| {
@@ -114,7 +110,7 @@ fn row(rung: &Rung) -> Vec<Markup> {
         Markup::text(&p99),
         Markup::text(&rung.over.iter().map(share).collect::<Vec<_>>().join("; ")),
         Markup::text(&format!("{} of {}", rung.held, rung.probes)),
-        Markup::text(&reasons.join("; ")),
+        Markup::text(&joined([&rung.why, &rung.doubt])),
     ]
 }
 
@@ -145,7 +141,6 @@ fn run(of: &RunOfFind) -> Vec<Markup> {
         (true, None) => "busy machine, repeated",
         (false, _) => "",
     };
-    let notes: Vec<&str> = [busy, of.why.as_str()].into_iter().filter(|note| !note.is_empty()).collect();
     vec![
         Markup::text(&of.number.to_string()),
         Markup::text(&bare_level(of.level)),
@@ -155,7 +150,7 @@ fn run(of: &RunOfFind) -> Vec<Markup> {
         Markup::text(&of.values.join(", ")),
         Markup::text(&of.growth.map_or_else(|| "–".to_owned(), |growth| format!("{growth:.4}"))),
         Markup::with_text("a", &[("href", &of.file)], &of.file),
-        Markup::text(&notes.join("; ")),
+        Markup::text(&joined([busy, &of.why])),
     ]
 }
 

@@ -17,7 +17,7 @@ pub(super) fn even(low: f64, high: f64) -> Vec<(f64, String)> {
     if !span.is_finite() || span <= 0.0 {
         return Vec::new();
     }
-    // No axis has three numbers that are farther apart.
+    // With a wider step at most two numbers lie on the axis.
     let widest = span.log10().floor() as i32;
     for power in (widest - 2..=widest).rev() {
         for times in STEPS {
