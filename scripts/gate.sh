@@ -5,7 +5,7 @@
 # usage: scripts/gate.sh --base-url URL [--pr-url URL] --fail-if CONDITION... [FLAG VALUE]...
 #   --base-url, --pr-url        databases; one for both is enough (a password is best in LYDITE_PASSWORD)
 #   --base-before, --pr-before  shell commands before each run of a side, which start its database
-#   --base-after, --pr-after    shell commands after each run, also if it, its `before` or the gate itself was ended
+#   --base-after, --pr-after    shell commands after each run, also if it or its `before` failed, and after a signal
 #   --fail-if CONDITION         as for `lydite compare`: 'nopm < -5%'; may be repeated
 #   --undecided fail|pass       end of a condition that the runs do not decide [default: exit code 5]
 #   --pairs N                   runs of each side [default: 3]

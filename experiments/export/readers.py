@@ -35,6 +35,11 @@ def duckdb_totals(file):
     return dict(sorted(rows))
 
 
+def polars_totals(table):
+    table = table.filter(polars.col("window") == "measured")
+    return dict(table.group_by("run").agg(polars.col("new_order").sum()).sort("run").rows())
+
+
 expect("pandas, CSV", measured(pandas.read_csv("csv/series.csv", parse_dates=["time"])))
 expect("DuckDB, CSV", duckdb_totals("csv/series.csv"))
 print(duckdb.sql("DESCRIBE FROM 'csv/series.csv'").fetchall()[:6])
@@ -46,17 +51,14 @@ print(duckdb.sql("""
     FROM 'csv/series.csv' AS s JOIN 'csv/observed.csv' AS o ON o.run = s.run AND o.time = s.time
     WHERE s.window = 'measured' ORDER BY s.new_order_p99_ms DESC NULLS LAST LIMIT 3"""))
 print(duckdb.sql("SELECT run, plan ->> '$.mode' AS mode, completed_per_s FROM 'csv/runs.csv'"))
-table = polars.read_csv("csv/series.csv").filter(polars.col("window") == "measured")
-expect("Polars, CSV", {run: total for run, total in table.group_by("run").agg(polars.col("new_order").sum()).sort("run").rows()})
+expect("Polars, CSV", polars_totals(polars.read_csv("csv/series.csv")))
 expect("PyArrow, CSV, observed", pyarrow.csv.read_csv("csv/observed.csv").num_rows, samples)
 duckdb.sql("COPY (FROM 'csv/series.csv') TO 'series.parquet'")
 expect("DuckDB, Parquet of its own", duckdb_totals("series.parquet"))
 if os.path.isdir("parquet"):
     expect("pandas, Parquet", measured(pandas.read_parquet("parquet/series.parquet")))
     expect("DuckDB, Parquet", duckdb_totals("parquet/series.parquet"))
-    table = polars.read_parquet("parquet/series.parquet").filter(polars.col("window") == "measured")
-    totals = table.group_by("run").agg(polars.col("new_order").sum()).sort("run").rows()
-    expect("Polars, Parquet", dict(totals))
+    expect("Polars, Parquet", polars_totals(polars.read_parquet("parquet/series.parquet")))
     schema = pyarrow.parquet.read_schema("parquet/series.parquet")
     expect("PyArrow, Parquet, type of time", str(schema.field("time").type), "timestamp[us, tz=UTC]")
     lines = pyarrow.csv.ParseOptions(newlines_in_values=True)

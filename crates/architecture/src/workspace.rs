@@ -1,5 +1,6 @@
 //! The crates of the workspace with their sources, as they stand on disk.
 
+use crate::book;
 use crate::imported::{Imported, imported};
 use crate::literals::literals;
 use crate::tests::modules;
@@ -54,8 +55,7 @@ impl Workspace {
     /// # Errors
     /// A file that can't be read or parsed, with its path.
     pub fn read() -> Result<Self, String> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
+        let root = book::root().map_err(|error| format!("the workspace: {error}"))?;
         let entries = fs::read_dir(root.join("crates")).map_err(|error| format!("crates: {error}"))?;
         let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         folders.retain(|folder| folder.join("Cargo.toml").exists());

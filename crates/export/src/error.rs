@@ -53,8 +53,8 @@ pub enum ExportError {
     },
     /// The program was built without Parquet.
     #[error(
-        "this lydite can't write Parquet: use --to csv, which DuckDB, pandas and Polars read as well, or install one \
-         that can from a clone: `cargo install --locked --path crates/lydite --features parquet`"
+        "this lydite can't write Parquet: use --to csv, which DuckDB, pandas and Polars read as well, or build one \
+         that can, in a clone: `cargo install --locked --path crates/lydite --features parquet`"
     )]
     NoParquet,
     /// The library for Parquet failed.

@@ -242,8 +242,8 @@ impl Draft {
     pub(crate) fn set_user(&mut self, user: String) {
         if self.place.user.as_ref().is_some_and(|before| *before != user) {
             self.note(
-                "two users are named, in the connection's URL and in a setting: drivers differ in which one they take, so \
-                 look at the user of `target`",
+                "two users are named, one in the connection's URL and one in a setting, and drivers differ in which \
+                 one they take: check the user of `target`",
             );
         }
         self.place.user = Some(user);

@@ -23,7 +23,7 @@ pub struct Import {
     pub settings: Vec<Setting>,
     /// Sentences for the user.
     pub notes: Vec<String>,
-    /// The database without a password; none if the files do not name one that Lydite drives.
+    /// URL of the database, without a password; none if the files do not say enough for one.
     pub target: Option<String>,
     pub(crate) draft: Draft,
 }

@@ -1,4 +1,4 @@
-//! JDBC URLs, read as every command reads them where they stand as a target.
+//! JDBC URLs. They are read as a command reads its target.
 
 use crate::draft::{Draft, undriven};
 use crate::fate::Fate;

@@ -74,25 +74,7 @@ impl Import {
         for note in &self.notes {
             comment(&mut out, "- ", note);
         }
-        match self.target.as_deref() {
-            Some(target) => {
-                let _ = writeln!(out, "\ntarget = {}", toml(&Value::from(target)));
-            }
-            None => {
-                let known = self.draft.place.url_of_unknown_host();
-                let text = match known {
-                    Some(url) => format!(
-                        "# target = {}: put the host in, which the files don't name",
-                        toml(&Value::from(url))
-                    ),
-                    None if self.draft.place.undriven.is_some() => {
-                        "# target = \"URL\": the files name no database that Lydite drives".to_owned()
-                    }
-                    None => "# target = \"URL\": the files don't say where the database is".to_owned(),
-                };
-                let _ = writeln!(out, "\n{text}");
-            }
-        }
+        let _ = writeln!(out, "\n{}", target(self));
         if self.has_password() {
             comment(&mut out, "", "The password stands nowhere here: set LYDITE_PASSWORD to it.");
         }
@@ -121,6 +103,22 @@ impl Import {
         out.push('\n');
         settings(&mut out, self);
         out
+    }
+}
+
+/// Returns the line of the database, or a comment that says what the files lack.
+fn target(import: &Import) -> String {
+    if let Some(target) = import.target.as_deref() {
+        return format!("target = {}", toml(&Value::from(target)));
+    }
+    match import.draft.place.url_of_unknown_host() {
+        Some(url) => {
+            format!("# target = {}: put the host in, which the files don't name", toml(&Value::from(url)))
+        }
+        None if import.draft.place.undriven.is_some() => {
+            "# target = \"URL\": the files name no database that Lydite drives".to_owned()
+        }
+        None => "# target = \"URL\": the files don't say where the database is".to_owned(),
     }
 }
 

@@ -136,7 +136,9 @@ impl Names {
     /// list, else with examples and the place of the list.
     #[must_use]
     pub fn not_known(self, name: &str, known: &[&str]) -> String {
-        if let Some(known) = nearest(name, known) {
+        // The last part of a name is what people remember: `wait_factor` of `rte.wait_factor`.
+        let of_part = known.iter().find(|known| known.rsplit_once('.').is_some_and(|(_, last)| last == name));
+        if let Some(known) = of_part.copied().or_else(|| nearest(name, known)) {
             return format!("is not known: did you mean {known}?");
         }
         if known.len() <= LISTED {

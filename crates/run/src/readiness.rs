@@ -190,19 +190,18 @@ pub fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
         DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
             "the database has tables that Lydite did not make ({}), or whose drop it did not finish: name another \
              database or schema; `lydite check {url} --foreign` checks TPC-C tables of other programs; if nobody needs \
-             these tables, `lydite load {url} --warehouses {DEFAULT_WAREHOUSES} --fresh` drops them with all their rows",
+             these tables, `lydite load {url} --warehouses N --fresh` drops them with all their rows",
             tables.join(", ")
         ))),
         DatabaseState::Partial { tables, problem, meta } => Some(Failure::usage(format!(
             "the database holds tables of Lydite's that can't be used ({}): {problem}: drop them and start over with \
              `lydite load {url} {} --fresh`, or name another database or schema",
             tables.join(", "),
-            meta.as_ref()
-                .map_or_else(|| format!("--warehouses {DEFAULT_WAREHOUSES}"), |meta| load_flags(meta))
+            meta.as_ref().map_or_else(|| "--warehouses N".to_owned(), |meta| load_flags(meta))
         ))),
         DatabaseState::Micro { meta, .. } => Some(Failure::usage(format!(
             "the database holds the microbenchmark's tables ({}): run it with --workload micro, name another database, \
-             or replace them with `lydite load {url} --warehouses {DEFAULT_WAREHOUSES} --fresh`",
+             or replace them with `lydite load {url} --warehouses N --fresh`",
             meta.data
         ))),
         DatabaseState::Empty | DatabaseState::Ready { .. } | DatabaseState::AnyScale => None,

@@ -1,4 +1,4 @@
-"""Lydite for Python: runs the program and reads its results, and is what drivers are written with.
+"""Runs Lydite and reads its results; drivers for Lydite are written with the same package.
 
 **Runs.** They need the program `lydite`, which the wheel brings along:
 

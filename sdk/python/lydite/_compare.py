@@ -50,7 +50,7 @@ class Comparison:
         for metric in self.metrics:
             if metric.name == name:
                 return metric
-        raise KeyError(name)
+        raise KeyError(f"{name!r}: the comparison has {', '.join(metric.name for metric in self.metrics)}")
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> Comparison:

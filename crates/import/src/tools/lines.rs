@@ -16,17 +16,17 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// True if this is one of the words.
+    /// True if `word` is among the arguments.
     pub(super) fn has(&self, word: &str) -> bool {
         self.arguments.iter().any(|argument| argument.text == word)
     }
 
-    /// True if one of these is one of the words.
+    /// True if one of `words` is among the arguments.
     pub(super) fn has_any(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.has(word))
     }
 
-    /// Returns the first of these commands that is one of the words; `run` without one.
+    /// Returns the first of `commands` that is among the arguments; `run` if none is.
     pub(super) fn command(&self, commands: &[&'static str]) -> &'static str {
         commands.iter().copied().find(|command| self.has(command)).unwrap_or("run")
     }

@@ -26,6 +26,12 @@ fn errors_of_a_file_have_lines_and_come_in_their_order() {
 }
 
 #[test]
+fn a_name_without_its_table_is_the_name_that_is_meant() {
+    let error = plan(&["null:", "--set", "wait_factor=1"]).expect_err("a part of a name");
+    assert!(error[0].contains("is not known: did you mean rte.wait_factor?"), "{error:?}");
+}
+
+#[test]
 fn waits_between_retries_that_contradict_each_other_are_reported_with_a_key_that_was_set() {
     let low = plan(&["null:", "--set", "retry.backoff_min=1s"]).expect_err("above the default");
     assert!(low[0].starts_with("--set retry.backoff_min: is above retry.backoff_max"), "{low:?}");
