@@ -4,8 +4,12 @@
 //! yet merged away. A scan notes that it found nothing between its bound and its first row, and the next scan begins at
 //! the end of that gap. A gap is valid for snapshots that are not older than the one that found it. It ends where a key
 //! is written again.
+//!
+//! Scans in the two directions have gaps of their own. A written key leaves the part of a gap in which a scan from the
+//! same bound finds nothing, and that part lies on different sides.
 
 use super::recent::Recent;
+use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use crate::order::clock::Timestamp;
 use parking_lot::Mutex;
@@ -13,31 +17,103 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum number of gaps in a keyspace, of some 100 bytes each. Beyond that a new gap replaces another one.
+/// Maximum number of gaps in a keyspace for each direction, of some 150 bytes each. Beyond that a new gap replaces
+/// another one.
 const MANY: usize = 1 << 16;
 /// An owner that is not the number of any transaction.
 const NOBODY: u64 = 0;
 
-/// The gaps of one keyspace, which do not overlap.
+/// A place between two keys.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Edge {
+    /// Right before the key; right after it if the flag is set.
+    At(Key, bool),
+    /// After all keys.
+    Top,
+}
+
+impl Edge {
+    /// Returns the place where a range begins.
+    pub(super) fn of_lower(bound: &Bound<Key>) -> Self {
+        match bound {
+            Bound::Included(key) => Self::At(key.clone(), false),
+            Bound::Excluded(key) => Self::At(key.clone(), true),
+            Bound::Unbounded => Self::At(Key::new(&[]), false),
+        }
+    }
+
+    /// Returns the place where a range ends.
+    pub(super) fn of_upper(bound: &Bound<Key>) -> Self {
+        match bound {
+            Bound::Included(key) => Self::At(key.clone(), true),
+            Bound::Excluded(key) => Self::At(key.clone(), false),
+            Bound::Unbounded => Self::Top,
+        }
+    }
+
+    /// Returns the place right before `key`, for a scan in this direction.
+    pub(super) fn before(key: Key, direction: Direction) -> Self {
+        Self::At(key, direction == Direction::Backward)
+    }
+
+    /// Returns the range between two places, or none if they leave no room for a key.
+    pub(super) fn range(lower: Self, upper: Self) -> Option<KeyRange> {
+        let lower = match lower {
+            Self::At(key, false) => Bound::Included(key),
+            Self::At(key, true) => Bound::Excluded(key),
+            Self::Top => return None,
+        };
+        let upper = match upper {
+            Self::At(key, false) => Bound::Excluded(key),
+            Self::At(key, true) => Bound::Included(key),
+            Self::Top => Bound::Unbounded,
+        };
+        let range = KeyRange { lower, upper };
+        (!range.is_empty()).then_some(range)
+    }
+}
+
+/// The gaps of one keyspace.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     /// True if a key was ever deleted. Until then there are no gaps.
     deleted: AtomicBool,
-    /// Gaps by their first key.
-    gaps: Mutex<BTreeMap<Key, Gap>>,
+    sides: Mutex<Sides>,
 }
+
+#[derive(Debug, Default)]
+struct Sides {
+    forward: Side,
+    backward: Side,
+}
+
+/// The gaps that scans in one direction have found, which do not overlap. The key of a gap is the end at which a scan
+/// comes to it: the lower one for forward scans, the upper one for backward scans.
+type Side = BTreeMap<Edge, Gap>;
 
 #[derive(Debug)]
 struct Gap {
-    /// The first key after the gap.
-    end: Key,
+    /// The other end, where a scan leaves the gap.
+    end: Edge,
     /// No snapshot at or after this sees a key in the gap.
     since: Timestamp,
 }
 
-/// Returns the gap that contains `key`.
-fn around<'a>(gaps: &'a mut BTreeMap<Key, Gap>, key: &Key) -> Option<(&'a Key, &'a mut Gap)> {
-    gaps.range_mut(..=key).next_back().filter(|(_, gap)| *key < gap.end)
+impl Sides {
+    fn of(&mut self, direction: Direction) -> &mut Side {
+        match direction {
+            Direction::Forward => &mut self.forward,
+            Direction::Backward => &mut self.backward,
+        }
+    }
+}
+
+/// Returns the gap in which a scan at `place` is.
+fn around<'a>(side: &'a mut Side, place: &Edge, direction: Direction) -> Option<(&'a Edge, &'a mut Gap)> {
+    match direction {
+        Direction::Forward => side.range_mut(..=place).next_back().filter(|(_, gap)| *place < gap.end),
+        Direction::Backward => side.range_mut(place..).next().filter(|(_, gap)| gap.end < *place),
+    }
 }
 
 impl Gaps {
@@ -61,55 +137,68 @@ impl Gaps {
         if !self.are_likely() {
             return;
         }
-        let mut gaps = self.gaps.lock();
-        if let Some((_, gap)) = around(&mut gaps, key) {
-            gap.end = key.clone();
+        let mut sides = self.sides.lock();
+        for direction in [Direction::Forward, Direction::Backward] {
+            let place = Edge::before(key.clone(), direction);
+            if let Some((_, gap)) = around(sides.of(direction), &place, direction) {
+                gap.end = place;
+            }
         }
     }
 
-    /// Returns the key at which a scan at `at` may begin instead of `lower`.
-    pub(super) fn end_of(&self, lower: &Key, at: Timestamp) -> Option<Key> {
-        let mut gaps = self.gaps.lock();
-        around(&mut gaps, lower).filter(|(_, gap)| gap.since <= at).map(|(_, gap)| gap.end.clone())
+    /// Returns the place at which a scan at `at` may begin instead of `place`.
+    pub(super) fn end_of(&self, place: &Edge, direction: Direction, at: Timestamp) -> Option<Edge> {
+        let mut sides = self.sides.lock();
+        let gap = around(sides.of(direction), place, direction).filter(|(_, gap)| gap.since <= at);
+        gap.map(|(_, gap)| gap.end.clone())
     }
 
-    /// Notes that a scan at `at` from `lower` found nothing before `end`. `skipped` is where it began, if a gap led
+    /// Notes that a scan at `at` from `place` found nothing before `end`. `skipped` is where it began, if a gap led
     /// there.
     pub(super) fn learn(
         &self,
         recent: &Recent,
-        lower: &Key,
-        skipped: Option<&Key>,
-        end: &Key,
+        direction: Direction,
+        place: &Edge,
+        skipped: Option<&Edge>,
+        end: &Edge,
         at: Timestamp,
     ) {
-        let from = skipped.unwrap_or(lower);
-        if end <= from {
+        let from = skipped.unwrap_or(place);
+        let (lower, upper) = match direction {
+            Direction::Forward => (from, end),
+            Direction::Backward => (end, from),
+        };
+        if lower >= upper {
             return;
         }
+        let Some(stretch) = Edge::range(lower.clone(), upper.clone()) else { return };
         // The lock is held until the gap is noted: a commit that locks a key after the validation below shortens the
         // gap in `note_put`.
-        let mut gaps = self.gaps.lock();
-        let first = match (around(&mut gaps, lower), skipped) {
+        let mut sides = self.sides.lock();
+        let side = sides.of(direction);
+        let first = match (around(side, place, direction), skipped) {
             (Some((first, gap)), Some(skipped)) if gap.end == *skipped && gap.since <= at => first.clone(),
-            (None, None) => lower.clone(),
+            (None, None) => place.clone(),
             // Another scan has learnt more, or its gap is too new to be used here.
             _ => return,
         };
-        let stretch = KeyRange { lower: Bound::Included(from.clone()), upper: Bound::Excluded(end.clone()) };
         // There must be no commit after the snapshot, and none in progress. If commits after the snapshot were
         // forgotten, nobody knows.
         if recent.validate_range(NOBODY, &stretch, at).is_err() {
             return;
         }
-        let within = (Bound::Excluded(&first), Bound::Excluded(end));
-        let merged: Vec<Key> = gaps.range::<Key, _>(within).map(|(key, _)| key.clone()).collect();
-        for key in &merged {
-            gaps.remove(key);
+        let within = match direction {
+            Direction::Forward => (Bound::Excluded(&first), Bound::Excluded(end)),
+            Direction::Backward => (Bound::Excluded(end), Bound::Excluded(&first)),
+        };
+        let merged: Vec<Edge> = side.range::<Edge, _>(within).map(|(place, _)| place.clone()).collect();
+        for place in &merged {
+            side.remove(place);
         }
-        gaps.insert(first, Gap { end: end.clone(), since: at });
-        if gaps.len() > MANY {
-            gaps.pop_first();
+        side.insert(first, Gap { end: end.clone(), since: at });
+        if side.len() > MANY {
+            side.pop_first();
         }
     }
 }
@@ -128,47 +217,84 @@ mod tests {
         (gaps, Recent::default())
     }
 
+    /// Returns the place before a key.
+    fn at(name: &str) -> Edge {
+        Edge::At(key(name), false)
+    }
+
+    /// Notes that a forward scan found nothing between two places.
+    fn learn(gaps: &Gaps, recent: &Recent, place: &str, skipped: Option<&str>, end: &str, time: u64) {
+        let skipped = skipped.map(at);
+        gaps.learn(recent, Direction::Forward, &at(place), skipped.as_ref(), &at(end), Timestamp(time));
+    }
+
+    fn end_of(gaps: &Gaps, place: &str, time: u64) -> Option<Edge> {
+        gaps.end_of(&at(place), Direction::Forward, Timestamp(time))
+    }
+
     #[test]
     fn a_gap_grows_with_deletions_and_is_not_used_by_older_snapshots() {
         let (gaps, recent) = gaps();
-        gaps.learn(&recent, &key("a"), None, &key("f"), Timestamp(5));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(4)), None);
-        assert_eq!(gaps.end_of(&key("c"), Timestamp(5)), Some(key("f")));
-        assert_eq!(gaps.end_of(&key("f"), Timestamp(5)), None);
-        gaps.learn(&recent, &key("c"), Some(&key("f")), &key("k"), Timestamp(7));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(6)), None);
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(7)), Some(key("k")));
-        gaps.learn(&recent, &key("0"), None, &key("z"), Timestamp(9));
-        assert_eq!(gaps.gaps.lock().len(), 1, "the larger one replaces the smaller");
+        learn(&gaps, &recent, "a", None, "f", 5);
+        assert_eq!(end_of(&gaps, "a", 4), None);
+        assert_eq!(end_of(&gaps, "c", 5), Some(at("f")));
+        assert_eq!(end_of(&gaps, "f", 5), None);
+        learn(&gaps, &recent, "c", Some("f"), "k", 7);
+        assert_eq!(end_of(&gaps, "a", 6), None);
+        assert_eq!(end_of(&gaps, "a", 7), Some(at("k")));
+        learn(&gaps, &recent, "0", None, "z", 9);
+        assert_eq!(gaps.sides.lock().forward.len(), 1, "the larger one replaces the smaller");
     }
 
     #[test]
     fn a_gap_ends_where_a_key_is_written() {
         let (gaps, recent) = gaps();
-        gaps.learn(&recent, &key("a"), None, &key("f"), Timestamp(5));
+        learn(&gaps, &recent, "a", None, "f", 5);
         gaps.note_put(&key("f"));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(5)), Some(key("f")));
+        assert_eq!(end_of(&gaps, "a", 5), Some(at("f")));
         gaps.note_put(&key("c"));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(5)), Some(key("c")));
-        assert_eq!(gaps.end_of(&key("c"), Timestamp(5)), None);
+        assert_eq!(end_of(&gaps, "a", 5), Some(at("c")));
+        assert_eq!(end_of(&gaps, "c", 5), None);
         // A scan that skipped to the old end must not take the keys after the new end for empty.
-        gaps.learn(&recent, &key("a"), Some(&key("f")), &key("k"), Timestamp(6));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(6)), Some(key("c")));
+        learn(&gaps, &recent, "a", Some("f"), "k", 6);
+        assert_eq!(end_of(&gaps, "a", 6), Some(at("c")));
         gaps.note_put(&key("a"));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(6)), None);
+        assert_eq!(end_of(&gaps, "a", 6), None);
+    }
+
+    #[test]
+    fn a_gap_of_backward_scans_keeps_its_upper_part_when_a_key_is_written() {
+        let (gaps, recent) = gaps();
+        let end_of = |place: &Edge| gaps.end_of(place, Direction::Backward, Timestamp(9));
+        let after = |name| Edge::At(key(name), true);
+        gaps.learn(&recent, Direction::Backward, &Edge::Top, None, &after("f"), Timestamp(5));
+        assert_eq!((end_of(&Edge::Top), end_of(&at("k"))), (Some(after("f")), Some(after("f"))));
+        assert_eq!((end_of(&after("f")), end_of(&at("f"))), (None, None));
+        assert_eq!(gaps.end_of(&Edge::Top, Direction::Backward, Timestamp(4)), None);
+        assert_eq!(gaps.end_of(&at("k"), Direction::Forward, Timestamp(9)), None);
+        gaps.note_put(&key("f"));
+        assert_eq!(end_of(&Edge::Top), Some(after("f")));
+        gaps.note_put(&key("k"));
+        assert_eq!((end_of(&Edge::Top), end_of(&at("x"))), (Some(after("k")), Some(after("k"))));
+        assert_eq!((end_of(&after("k")), end_of(&at("k"))), (None, None));
+        gaps.learn(&recent, Direction::Backward, &Edge::Top, Some(&after("f")), &after("b"), Timestamp(6));
+        assert_eq!(end_of(&Edge::Top), Some(after("k")), "the scan skipped too far");
+        gaps.learn(&recent, Direction::Backward, &Edge::Top, Some(&after("k")), &after("b"), Timestamp(7));
+        assert_eq!((end_of(&Edge::Top), end_of(&at("d"))), (Some(after("b")), Some(after("b"))));
+        assert_eq!(gaps.sides.lock().backward.len(), 1);
     }
 
     #[test]
     fn a_range_with_a_commit_in_progress_or_since_the_snapshot_becomes_no_gap() {
         let (gaps, recent) = gaps();
         recent.lock(1, &key("c"), Timestamp(5)).unwrap();
-        gaps.learn(&recent, &key("a"), None, &key("f"), Timestamp(5));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(9)), None);
+        learn(&gaps, &recent, "a", None, "f", 5);
+        assert_eq!(end_of(&gaps, "a", 9), None);
         recent.commit(&key("c"), Timestamp(6));
-        gaps.learn(&recent, &key("a"), None, &key("f"), Timestamp(5));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(9)), None);
-        gaps.learn(&recent, &key("a"), None, &key("f"), Timestamp(6));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(9)), Some(key("f")));
+        learn(&gaps, &recent, "a", None, "f", 5);
+        assert_eq!(end_of(&gaps, "a", 9), None);
+        learn(&gaps, &recent, "a", None, "f", 6);
+        assert_eq!(end_of(&gaps, "a", 9), Some(at("f")));
     }
 
     #[test]
@@ -180,19 +306,20 @@ mod tests {
             recent.commit(&key, Timestamp(at));
         }
         recent.collect(Timestamp(5), Timestamp(7), 1);
-        gaps.learn(&recent, &key("a"), None, &key("c7"), Timestamp(5));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(9)), None);
-        gaps.learn(&recent, &key("a"), None, &key("c7"), Timestamp(6));
-        assert_eq!(gaps.end_of(&key("a"), Timestamp(9)), Some(key("c7")));
+        learn(&gaps, &recent, "a", None, "c7", 5);
+        assert_eq!(end_of(&gaps, "a", 9), None);
+        learn(&gaps, &recent, "a", None, "c7", 6);
+        assert_eq!(end_of(&gaps, "a", 9), Some(at("c7")));
     }
 
     #[test]
     fn the_number_of_gaps_is_limited() {
         let (gaps, recent) = gaps();
         for number in 0..MANY as u64 + 10 {
-            let [first, end] = [2 * number, 2 * number + 1].map(|number| Key::new(&number.to_be_bytes()));
-            gaps.learn(&recent, &first, None, &end, Timestamp(1));
+            let [first, end] =
+                [2 * number, 2 * number + 1].map(|number| Edge::At(Key::new(&number.to_be_bytes()), false));
+            gaps.learn(&recent, Direction::Forward, &first, None, &end, Timestamp(1));
         }
-        assert_eq!(gaps.gaps.lock().len(), MANY);
+        assert_eq!(gaps.sides.lock().forward.len(), MANY);
     }
 }

@@ -1,6 +1,6 @@
 //! A keyspace of the disk engine: its files, its newest writes, and what conflict checks need.
 
-use super::gaps::Gaps;
+use super::gaps::{Edge, Gaps};
 use super::recent::Recent;
 use super::store::Store;
 use crate::engine::Each;
@@ -8,7 +8,6 @@ use crate::error::Result;
 use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use crate::order::clock::Timestamp;
-use std::ops::Bound;
 use std::sync::atomic::AtomicBool;
 
 /// An open keyspace.
@@ -25,44 +24,50 @@ pub(crate) struct Keyspace {
 impl Keyspace {
     /// Makes a keyspace over a store that was just opened.
     pub(crate) fn new(store: Box<dyn Store>) -> Self {
+        let gaps = Gaps::default();
+        if store.has_deletions() {
+            gaps.note_delete();
+        }
         Self {
             found: store.persisted(),
             store,
             recent: Recent::default(),
-            gaps: Gaps::default(),
+            gaps,
             is_gone: AtomicBool::new(false),
         }
     }
 
-    /// Scans forward from `lower`, and skips the gap around it if there is one.
+    /// Scans a range that is not empty, and skips the gap at its beginning if there is one.
     pub(super) fn scan_over_gaps(
         &self,
-        lower: &Key,
-        upper: &Bound<Key>,
+        range: &KeyRange,
+        direction: Direction,
         at: Timestamp,
         each: &mut Each<'_>,
     ) -> Result<()> {
-        let skipped = self.gaps.end_of(lower, at);
-        let range = KeyRange {
-            lower: Bound::Included(skipped.as_ref().unwrap_or(lower).clone()),
-            upper: upper.clone(),
+        let (lower, upper) = (Edge::of_lower(&range.lower), Edge::of_upper(&range.upper));
+        let (begin, mut end) = match direction {
+            Direction::Forward => (lower, upper),
+            Direction::Backward => (upper, lower),
         };
-        if range.is_empty() {
-            return Ok(());
-        }
+        let skipped = self.gaps.end_of(&begin, direction, at);
+        let from = skipped.as_ref().unwrap_or(&begin).clone();
+        let rest = match direction {
+            Direction::Forward => Edge::range(from, end.clone()),
+            Direction::Backward => Edge::range(end.clone(), from),
+        };
+        let Some(rest) = rest else { return Ok(()) };
         let mut first = None;
-        self.store.scan(&range, Direction::Forward, at, &mut |key, value, written| {
+        self.store.scan(&rest, direction, at, &mut |key, value, written| {
             if first.is_none() {
                 first = Some(Key::new(key));
             }
             each(key, value, written)
         })?;
-        let end = match (&first, upper) {
-            (Some(first), _) => first,
-            (None, Bound::Excluded(upper)) => upper,
-            (None, _) => return Ok(()),
-        };
-        self.gaps.learn(&self.recent, lower, skipped.as_ref(), end, at);
+        if let Some(first) = first {
+            end = Edge::before(first, direction);
+        }
+        self.gaps.learn(&self.recent, direction, &begin, skipped.as_ref(), &end, at);
         Ok(())
     }
 }

@@ -272,6 +272,10 @@ impl Store for LsmStore {
         timestamp(self.persisted_seqno())
     }
 
+    fn has_deletions(&self) -> bool {
+        self.tree.tombstone_count() > 0
+    }
+
     fn list_number(&self) -> u64 {
         // The crate makes a list durable before its number is visible here.
         self.tree.current_version().id()

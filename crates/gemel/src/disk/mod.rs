@@ -228,6 +228,9 @@ impl DiskEngine {
             return Err(empty_key());
         }
         self.shared.clock.recover(at);
+        if value.is_none() {
+            keyspace.gaps.note_delete();
+        }
         if at > keyspace.found {
             self.shared.inserted(keyspace.store.restore(key, value.map(Draft::from), at));
         }
@@ -387,11 +390,12 @@ impl Engine for DiskEngine {
         each: &mut Each<'_>,
     ) -> Result<()> {
         let keyspace = self.keyspace(keyspace)?;
-        match &range.lower {
-            Bound::Included(lower) if direction == Direction::Forward && keyspace.gaps.are_likely() => {
-                keyspace.scan_over_gaps(lower, &range.upper, at, each)
-            }
-            _ => keyspace.store.scan(range, direction, at, each),
+        // A forward scan that begins after a key goes on where another one ended, so there is no gap to find.
+        let goes_on = direction == Direction::Forward && matches!(range.lower, Bound::Excluded(_));
+        if keyspace.gaps.are_likely() && !goes_on && !range.is_empty() {
+            keyspace.scan_over_gaps(range, direction, at, each)
+        } else {
+            keyspace.store.scan(range, direction, at, each)
         }
     }
 

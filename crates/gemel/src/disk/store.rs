@@ -67,6 +67,9 @@ pub(crate) trait Store: Send + Sync {
     /// Returns the newest timestamp in the files. They contain everything at or before it that was ever flushed.
     fn persisted(&self) -> Timestamp;
 
+    /// Returns true if the files have deletions of keys.
+    fn has_deletions(&self) -> bool;
+
     /// Returns a number of the durable files: each flush and each compaction increases it, also over openings.
     fn list_number(&self) -> u64;
 
