@@ -22,8 +22,6 @@ use std::time::Duration;
 const FULL_BUFFERS: u64 = 3;
 /// Number of unsorted runs of files in one keyspace at which commits wait.
 const FULL_RUNS: usize = 24;
-/// Maximum bytes of a keyspace's files that must be free for a step of compaction, which rewrites a part of them.
-const COMPACTED_BYTES: u64 = 512 << 20;
 /// Interval at which a compaction that waits for the watermark or for space is retried, and a flush that waits for space.
 const LATER: Duration = Duration::from_millis(200);
 
@@ -49,6 +47,8 @@ pub(crate) struct Shared {
     stalls: AtomicU64,
     /// True if a flush has been ordered and has not begun, so it is ordered only once.
     asked: AtomicBool,
+    /// True once a compaction was ordered for the files that were there at the opening.
+    begun: AtomicBool,
     /// Held during a flush.
     flushing: Mutex<()>,
     /// Held during a compaction.
@@ -116,6 +116,7 @@ impl Shared {
             compactions: AtomicU64::new(0),
             stalls: AtomicU64::new(0),
             asked: AtomicBool::new(false),
+            begun: AtomicBool::new(false),
             flushing: Mutex::new(()),
             compacting: Mutex::new(()),
             orders: Mutex::default(),
@@ -361,9 +362,21 @@ impl Shared {
         self.sealed_bytes.store(0, Ordering::Relaxed);
         self.flushes.fetch_add(1, Ordering::Relaxed);
         self.files_changed();
+        self.order_compaction();
+        Ok(())
+    }
+
+    fn order_compaction(&self) {
         self.orders.lock().compact = true;
         self.ordered.notify_all();
-        Ok(())
+    }
+
+    /// Orders a compaction at the first call: an earlier process may have left files that are worth merging. The caller
+    /// has opened the database, so nothing compares the files with the manifest any more.
+    pub(crate) fn begin_to_compact(&self) {
+        if !self.begun.load(Ordering::Relaxed) && !self.begun.swap(true, Ordering::SeqCst) {
+            self.order_compaction();
+        }
     }
 
     /// Merges files until all keyspaces are in good order or wait for the watermark.
@@ -393,9 +406,8 @@ impl Shared {
         if keyspace.is_gone.load(Ordering::SeqCst) {
             return Ok(Compaction::Idle);
         }
-        self.space.check(keyspace.store.disk_bytes().min(COMPACTED_BYTES))?;
         fail_point("disk.before_compact");
-        let step = keyspace.store.compact(self.watermark())?;
+        let step = keyspace.store.compact(self.watermark(), &|bytes| self.space.check(bytes))?;
         if step == Compaction::Done {
             fail_point("disk.after_compact");
             self.compactions.fetch_add(1, Ordering::Relaxed);

@@ -16,11 +16,14 @@
 //! - a flush writes, of each key, the versions above the watermark and the newest one at or below it;
 //! - a compaction may drop versions only if everything in the tree's files is at or below the watermark (then the
 //!   newest version of each key serves every snapshot); otherwise it keeps all versions.
+//!
+//! Nor does the crate merge files because their versions are dead: see [`super::dead`].
 
+use super::dead::{Dead, Tidying};
 use super::intact::{self, TreeFiles};
 use super::memtable::Memtable;
 use super::merge::{Row, SHIFT, merge, source, timestamp};
-use super::store::{BlockReads, Compaction, Store};
+use super::store::{BlockReads, Compaction, Room, Store};
 use crate::engine::{Each, Found};
 use crate::error::{Error, Result};
 use crate::ids::Direction;
@@ -41,6 +44,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// Number of files in level 0 from which they are merged with those below.
+const USUAL_RUNS: u8 = 4;
+
 /// Number of runs of files in level 0 from which a compaction no longer waits for the watermark.
 const URGENT_RUNS: usize = 8;
 
@@ -49,6 +55,9 @@ const LONGEST_READ: Duration = Duration::from_millis(10);
 
 /// Target size of a file, in bytes.
 const FILE_BYTES: u64 = 32 << 20;
+
+/// Maximum bytes of a keyspace's files that must be free for a usual merge, which rewrites a part of them.
+const MERGED_BYTES: u64 = 512 << 20;
 
 /// Resources that the trees of an engine share.
 #[derive(Clone)]
@@ -87,6 +96,7 @@ pub(crate) struct LsmStore {
     files: Mutex<()>,
     /// True while a compaction runs that may drop versions because of this check.
     relying: AtomicBool,
+    dead: Dead,
 }
 
 impl LsmStore {
@@ -104,6 +114,7 @@ impl LsmStore {
                 memtables: ArcSwap::from_pointee(vec![Arc::default()]),
                 files: Mutex::default(),
                 relying: AtomicBool::new(false),
+                dead: Dead::default(),
             }),
             // A blob tree has values in files of their own, which Gemel never configures.
             Ok(AnyTree::Blob(_)) => Err(refused("can't open", path, lsm_tree::Error::Unrecoverable)),
@@ -140,29 +151,46 @@ impl LsmStore {
         self.tree.register_tables(tables, None, None, &[], SHIFT)
     }
 
-    /// Merges some files. Drops versions that have a newer one if the files contain nothing above the watermark.
-    fn merge_files(&self, watermark: Timestamp) -> Result<Compaction> {
+    /// Returns true if a merge may drop versions that have a newer one, because the files contain nothing above the
+    /// watermark. Then no newer files appear until the next call of [`LsmStore::merge`] has chosen its files.
+    fn may_drop(&self, watermark: Timestamp) -> bool {
+        let _files = self.files.lock();
+        let may = self.persisted_seqno() <= seqno(watermark);
+        if may {
+            self.relying.store(true, Ordering::SeqCst);
+        }
+        may
+    }
+
+    /// Merges files. Returns true if that changed the tree.
+    fn merge(&self, merge: impl FnOnce(&Tree) -> lsm_tree::Result<()>) -> Result<bool> {
         let before = self.tree.current_version().id();
-        let threshold = {
-            let _files = self.files.lock();
-            if self.persisted_seqno() <= seqno(watermark) {
-                self.relying.store(true, Ordering::SeqCst);
-                seqno(watermark) + 1
-            } else if self.tree.l0_run_count() < URGENT_RUNS {
-                return Ok(Compaction::Later);
-            } else {
-                // No version has a sequence number below this, so none is dropped.
-                SHIFT
-            }
-        };
-        let strategy = Leveled::default().with_table_target_size(FILE_BYTES);
-        let merged = self.tree.compact(Arc::new(strategy), threshold);
+        let merged = merge(&self.tree);
         self.relying.store(false, Ordering::SeqCst);
         merged.map_err(|error| self.refused("can't merge files of", error))?;
         // A flush in between changes the version too. Then the next step finds nothing to do.
-        let changed = self.tree.current_version().id() != before;
+        Ok(self.tree.current_version().id() != before)
+    }
+
+    /// Merges files whose versions are mostly dead. There must be nothing usual to merge.
+    fn tidy(&self, watermark: Timestamp, room: &Room<'_>) -> Result<Compaction> {
+        let Some(tidying) = self.dead.worth_merging(&self.tree) else { return Ok(Compaction::Idle) };
+        // Nobody waits for this merge, so it does not report a lack of space.
+        if room(self.disk_bytes()).is_err() || !self.may_drop(watermark) {
+            return Ok(Compaction::Later);
+        }
+        let threshold = seqno(watermark) + 1;
+        let changed = self.merge(|tree| match tidying {
+            Tidying::Unsorted => tree.compact(leveled(1), threshold),
+            Tidying::All => tree.major_compact(FILE_BYTES, threshold),
+        })?;
         Ok(if changed { Compaction::Done } else { Compaction::Idle })
     }
+}
+
+/// Returns a strategy that merges the unsorted files once there are so many.
+fn leveled(unsorted: u8) -> Arc<Leveled> {
+    Arc::new(Leveled::default().with_table_target_size(FILE_BYTES).with_l0_threshold(unsorted))
 }
 
 impl Store for LsmStore {
@@ -260,8 +288,20 @@ impl Store for LsmStore {
         Ok(())
     }
 
-    fn compact(&self, watermark: Timestamp) -> Result<Compaction> {
-        if self.tree.table_count() == 0 { Ok(Compaction::Idle) } else { self.merge_files(watermark) }
+    fn compact(&self, watermark: Timestamp, room: &Room<'_>) -> Result<Compaction> {
+        if self.tree.table_count() == 0 {
+            return Ok(Compaction::Idle);
+        }
+        room(self.disk_bytes().min(MERGED_BYTES))?;
+        let changed = if self.may_drop(watermark) {
+            self.merge(|tree| tree.compact(leveled(USUAL_RUNS), seqno(watermark) + 1))?
+        } else if self.tree.l0_run_count() < URGENT_RUNS {
+            return Ok(Compaction::Later);
+        } else {
+            // No version has a sequence number below this, so none is dropped.
+            self.merge(|tree| tree.compact(leveled(USUAL_RUNS), SHIFT))?
+        };
+        if changed { Ok(Compaction::Done) } else { self.tidy(watermark, room) }
     }
 
     fn unsorted_runs(&self) -> usize {
@@ -370,164 +410,4 @@ fn refused(what: &'static str, path: &Path, error: lsm_tree::Error) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeMap;
-    use std::ops::ControlFlow;
-
-    fn put(store: &LsmStore, key: &str, value: Option<&str>, at: u64) {
-        store.insert(&Key::new(key.as_bytes()), value.map(Draft::from), Timestamp(at));
-    }
-
-    /// Returns the timestamp of a key's newest version at or before `at`.
-    fn stamp(store: &LsmStore, key: &str, at: u64) -> Option<u64> {
-        let mut stamp = None;
-        store.get(&Key::new(key.as_bytes()), Timestamp(at), &mut |_, at| stamp = Some(at.0)).unwrap();
-        stamp
-    }
-
-    fn store() -> (tempfile::TempDir, LsmStore) {
-        let directory = tempfile::tempdir().unwrap();
-        let store = LsmStore::open(directory.path(), &LsmShared::new(1 << 20)).unwrap();
-        (directory, store)
-    }
-
-    #[test]
-    fn a_flush_adds_no_files_while_a_compaction_chooses_its_files() {
-        let (_directory, store) = store();
-        put(&store, "k", Some("v"), 1);
-        store.rotate();
-        store.relying.store(true, Ordering::SeqCst);
-        std::thread::scope(|scope| {
-            let flush = scope.spawn(|| store.flush(Timestamp(1)));
-            std::thread::sleep(Duration::from_millis(100));
-            let waits = !flush.is_finished() && store.persisted() == Timestamp::ZERO;
-            store.relying.store(false, Ordering::SeqCst);
-            flush.join().unwrap().unwrap();
-            assert!(waits);
-        });
-        assert_eq!(store.persisted(), Timestamp(1));
-    }
-
-    #[test]
-    fn a_flush_keeps_exactly_the_versions_that_snapshots_from_the_watermark_on_read() {
-        let (_directory, store) = store();
-        for at in 1..=9 {
-            put(&store, "k", Some("v"), at);
-            put(&store, "other", (at == 1).then_some("v"), at);
-        }
-        store.rotate();
-        store.flush(Timestamp(6)).unwrap();
-        assert_eq!(
-            [5, 6, 7, 8, 9, 10].map(|at| stamp(&store, "k", at)),
-            [None, Some(6), Some(7), Some(8), Some(9), Some(9)]
-        );
-        assert_eq!(stamp(&store, "other", 6), None);
-        assert_eq!(store.tree.approximate_len(), 8);
-    }
-
-    #[test]
-    fn compactions_wait_for_the_watermark_until_there_are_too_many_files() {
-        let (_directory, store) = store();
-        let mut steps = Vec::new();
-        for at in 1..=URGENT_RUNS as u64 {
-            put(&store, "k", Some("v"), at);
-            store.rotate();
-            store.flush(Timestamp(0)).unwrap();
-            steps.push(store.compact(Timestamp(0)).unwrap());
-        }
-        let last = steps.pop();
-        assert!(steps.iter().all(|step| *step == Compaction::Later), "{steps:?}");
-        assert_eq!(last, Some(Compaction::Done));
-        for at in 1..=URGENT_RUNS as u64 {
-            assert_eq!(stamp(&store, "k", at), Some(at), "every version is kept");
-        }
-    }
-
-    /// A change of the store.
-    #[derive(Clone, Debug)]
-    enum Step {
-        /// Writes keys; false deletes one.
-        Write(Vec<(u8, bool)>),
-        Rotate,
-        /// Moves the watermark by this share of the way to the last write.
-        Collect(u8),
-        Flush,
-        Compact,
-    }
-
-    fn step() -> impl Strategy<Value = Step> {
-        prop_oneof![
-            6 => proptest::collection::vec((0_u8..200, proptest::bool::weighted(0.7)), 1..150).prop_map(Step::Write),
-            2 => Just(Step::Rotate),
-            1 => any::<u8>().prop_map(Step::Collect),
-            1 => Just(Step::Flush),
-            1 => Just(Step::Compact),
-        ]
-    }
-
-    fn bound() -> impl Strategy<Value = Bound<u8>> {
-        prop_oneof![
-            (0_u8..201).prop_map(Bound::Included),
-            (0_u8..201).prop_map(Bound::Excluded),
-            Just(Bound::Unbounded)
-        ]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 500, ..ProptestConfig::default() })]
-
-        #[test]
-        fn a_scan_merges_memtables_and_files_as_in_the_model(
-            steps in proptest::collection::vec(step(), 1..20),
-            ranges in proptest::collection::vec((bound(), bound(), any::<bool>()), 8),
-        ) {
-            let (_directory, store) = store();
-            let key = |key: &u8| Key::new(&[*key]);
-            // The content after each timestamp.
-            let mut states = vec![BTreeMap::<u8, u64>::new()];
-            let mut watermark = 0;
-            for step in steps {
-                let at = states.len() as u64;
-                match step {
-                    Step::Write(rows) => {
-                        let mut state = states[states.len() - 1].clone();
-                        for (name, put) in rows.into_iter().collect::<BTreeMap<_, _>>() {
-                            store.insert(&key(&name), put.then(|| Draft::from(&at.to_be_bytes())), Timestamp(at));
-                            if put {
-                                state.insert(name, at);
-                            } else {
-                                state.remove(&name);
-                            }
-                        }
-                        states.push(state);
-                    }
-                    Step::Rotate => store.rotate(),
-                    Step::Collect(part) => watermark += (at - 1 - watermark) * u64::from(part) / 255,
-                    Step::Flush => store.flush(Timestamp(watermark)).unwrap(),
-                    Step::Compact => drop(store.compact(Timestamp(watermark)).unwrap()),
-                }
-            }
-            for (at, state) in (0..).zip(&states).skip(watermark as usize) {
-                let at = Timestamp(at);
-                for (lower, upper, forward) in &ranges {
-                    let range = KeyRange { lower: lower.as_ref().map(key), upper: upper.as_ref().map(key) };
-                    let direction = if *forward { Direction::Forward } else { Direction::Backward };
-                    let mut found = Vec::new();
-                    store.scan(&range, direction, at, &mut |key, value, written| {
-                        found.push((key[0], written.0));
-                        assert_eq!(value, written.0.to_be_bytes());
-                        ControlFlow::Continue(())
-                    }).unwrap();
-                    let mut expected: Vec<_> =
-                        state.iter().map(|(key, at)| (*key, *at)).filter(|(name, _)| range.contains(&key(name))).collect();
-                    if !forward {
-                        expected.reverse();
-                    }
-                    prop_assert_eq!(found, expected, "{:?} at {}", range, at);
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -8,10 +8,11 @@
 //! - `gaps`: ranges that scans can skip, because all rows there were deleted;
 //! - `space`: a look at the free space before files are written;
 //! - `store`, `lsm`: the versions themselves, the newest in a `memtable`, the others in files; `merge` scans both; `intact`
-//!   verifies files that the store's crate does not verify;
+//!   verifies files that the store's crate does not verify; `dead` finds files that are worth merging;
 //!   `identity` binds a tree to its database and keyspace.
 
 mod background;
+mod dead;
 mod dropping;
 mod gaps;
 pub(crate) mod identity;
@@ -463,6 +464,7 @@ impl Engine for DiskEngine {
 
     fn collect(&self, watermark: Timestamp) {
         self.shared.watermark.fetch_max(watermark.0, Ordering::SeqCst);
+        self.shared.begin_to_compact();
         let horizon = self.shared.clock.horizon();
         for keyspace in self.shared.keyspaces_in_use() {
             keyspace.recent.collect(watermark, horizon, self.remembered_writes);

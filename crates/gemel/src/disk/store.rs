@@ -28,6 +28,9 @@ pub(crate) struct BlockReads {
     pub(crate) from_files: u64,
 }
 
+/// A check that so many bytes are free on the disk.
+pub(crate) type Room<'a> = dyn Fn(u64) -> Result<()> + 'a;
+
 /// One keyspace on disk. The caller's timestamps distinguish the versions of a key.
 ///
 /// Callers ensure that nobody inserts while [`Store::rotate`] runs, that only one thread at a time rotates, flushes or
@@ -58,8 +61,9 @@ pub(crate) trait Store: Send + Sync {
     /// Writes the sealed memtables to files, without the versions that no snapshot at or after `watermark` reads.
     fn flush(&self, watermark: Timestamp) -> Result<()>;
 
-    /// Merges some files, so reads become faster, and drops versions that no snapshot at or after `watermark` reads.
-    fn compact(&self, watermark: Timestamp) -> Result<Compaction>;
+    /// Merges some files, so reads become faster, and drops versions that no snapshot at or after `watermark` reads. Asks
+    /// for room for the files that it writes.
+    fn compact(&self, watermark: Timestamp, room: &Room<'_>) -> Result<Compaction>;
 
     /// Returns the maximum number of unsorted files that a read of one key has to search before the sorted ones.
     fn unsorted_runs(&self) -> usize;

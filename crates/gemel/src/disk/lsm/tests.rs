@@ -1,0 +1,161 @@
+//! Tests of a keyspace as memtables and files, below the engine.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+fn put(store: &LsmStore, key: &str, value: Option<&str>, at: u64) {
+    store.insert(&Key::new(key.as_bytes()), value.map(Draft::from), Timestamp(at));
+}
+
+/// Returns the timestamp of a key's newest version at or before `at`.
+fn stamp(store: &LsmStore, key: &str, at: u64) -> Option<u64> {
+    let mut stamp = None;
+    store.get(&Key::new(key.as_bytes()), Timestamp(at), &mut |_, at| stamp = Some(at.0)).unwrap();
+    stamp
+}
+
+fn store() -> (tempfile::TempDir, LsmStore) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LsmStore::open(directory.path(), &LsmShared::new(1 << 20)).unwrap();
+    (directory, store)
+}
+
+#[test]
+fn a_flush_adds_no_files_while_a_compaction_chooses_its_files() {
+    let (_directory, store) = store();
+    put(&store, "k", Some("v"), 1);
+    store.rotate();
+    store.relying.store(true, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        let flush = scope.spawn(|| store.flush(Timestamp(1)));
+        std::thread::sleep(Duration::from_millis(100));
+        let waits = !flush.is_finished() && store.persisted() == Timestamp::ZERO;
+        store.relying.store(false, Ordering::SeqCst);
+        flush.join().unwrap().unwrap();
+        assert!(waits);
+    });
+    assert_eq!(store.persisted(), Timestamp(1));
+}
+
+#[test]
+fn a_flush_keeps_exactly_the_versions_that_snapshots_from_the_watermark_on_read() {
+    let (_directory, store) = store();
+    for at in 1..=9 {
+        put(&store, "k", Some("v"), at);
+        put(&store, "other", (at == 1).then_some("v"), at);
+    }
+    store.rotate();
+    store.flush(Timestamp(6)).unwrap();
+    assert_eq!(
+        [5, 6, 7, 8, 9, 10].map(|at| stamp(&store, "k", at)),
+        [None, Some(6), Some(7), Some(8), Some(9), Some(9)]
+    );
+    assert_eq!(stamp(&store, "other", 6), None);
+    assert_eq!(store.tree.approximate_len(), 8);
+}
+
+#[test]
+fn compactions_wait_for_the_watermark_until_there_are_too_many_files() {
+    let (_directory, store) = store();
+    let mut steps = Vec::new();
+    for at in 1..=URGENT_RUNS as u64 {
+        put(&store, "k", Some("v"), at);
+        store.rotate();
+        store.flush(Timestamp(0)).unwrap();
+        steps.push(store.compact(Timestamp(0), &|_| Ok(())).unwrap());
+    }
+    let last = steps.pop();
+    assert!(steps.iter().all(|step| *step == Compaction::Later), "{steps:?}");
+    assert_eq!(last, Some(Compaction::Done));
+    for at in 1..=URGENT_RUNS as u64 {
+        assert_eq!(stamp(&store, "k", at), Some(at), "every version is kept");
+    }
+}
+
+/// A change of the store.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Writes keys; false deletes one.
+    Write(Vec<(u8, bool)>),
+    Rotate,
+    /// Moves the watermark by this share of the way to the last write.
+    Collect(u8),
+    Flush,
+    Compact,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => proptest::collection::vec((0_u8..200, proptest::bool::weighted(0.7)), 1..150).prop_map(Step::Write),
+        2 => Just(Step::Rotate),
+        1 => any::<u8>().prop_map(Step::Collect),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Compact),
+    ]
+}
+
+fn bound() -> impl Strategy<Value = Bound<u8>> {
+    prop_oneof![
+        (0_u8..201).prop_map(Bound::Included),
+        (0_u8..201).prop_map(Bound::Excluded),
+        Just(Bound::Unbounded)
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_scan_merges_memtables_and_files_as_in_the_model(
+        steps in proptest::collection::vec(step(), 1..20),
+        ranges in proptest::collection::vec((bound(), bound(), any::<bool>()), 8),
+    ) {
+        let (_directory, store) = store();
+        let key = |key: &u8| Key::new(&[*key]);
+        // The content after each timestamp.
+        let mut states = vec![BTreeMap::<u8, u64>::new()];
+        let mut watermark = 0;
+        for step in steps {
+            let at = states.len() as u64;
+            match step {
+                Step::Write(rows) => {
+                    let mut state = states[states.len() - 1].clone();
+                    for (name, put) in rows.into_iter().collect::<BTreeMap<_, _>>() {
+                        store.insert(&key(&name), put.then(|| Draft::from(&at.to_be_bytes())), Timestamp(at));
+                        if put {
+                            state.insert(name, at);
+                        } else {
+                            state.remove(&name);
+                        }
+                    }
+                    states.push(state);
+                }
+                Step::Rotate => store.rotate(),
+                Step::Collect(part) => watermark += (at - 1 - watermark) * u64::from(part) / 255,
+                Step::Flush => store.flush(Timestamp(watermark)).unwrap(),
+                Step::Compact => drop(store.compact(Timestamp(watermark), &|_| Ok(())).unwrap()),
+            }
+        }
+        for (at, state) in (0..).zip(&states).skip(watermark as usize) {
+            let at = Timestamp(at);
+            for (lower, upper, forward) in &ranges {
+                let range = KeyRange { lower: lower.as_ref().map(key), upper: upper.as_ref().map(key) };
+                let direction = if *forward { Direction::Forward } else { Direction::Backward };
+                let mut found = Vec::new();
+                store.scan(&range, direction, at, &mut |key, value, written| {
+                    found.push((key[0], written.0));
+                    assert_eq!(value, written.0.to_be_bytes());
+                    ControlFlow::Continue(())
+                }).unwrap();
+                let mut expected: Vec<_> =
+                    state.iter().map(|(key, at)| (*key, *at)).filter(|(name, _)| range.contains(&key(name))).collect();
+                if !forward {
+                    expected.reverse();
+                }
+                prop_assert_eq!(found, expected, "{:?} at {}", range, at);
+            }
+        }
+    }
+}
