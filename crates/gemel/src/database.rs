@@ -453,7 +453,8 @@ impl Database {
     ///
     /// # Errors
     /// A file can't be written. If only the checkpoint fails, the log grows until one succeeds. If the disk engine's
-    /// files can't be written, its tables reject writes until the database is opened again.
+    /// files can't be written, its tables reject writes until the database is opened again, or, after
+    /// [`Error::DiskFull`], until there is space.
     pub fn checkpoint(&self) -> Result<()> {
         may_wait()?;
         self.inner.checkpoint()

@@ -11,7 +11,7 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use gemel::{Database, Direction, Engine, Isolation, Options, Result};
+use gemel::{Database, Direction, Engine, Error, Isolation, Options, Result};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs;
@@ -20,6 +20,7 @@ use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Commits of the child.
 const COMMITS: u64 = 150;
@@ -33,14 +34,24 @@ enum Fault {
     Once(i32),
     /// This operation and all later ones fail.
     From(i32),
+    /// Writes among this operation and the next ones fail, [`A_WHILE`] operations in all. The child goes on.
+    While(i32),
 }
 
-const FAULTS: [(&str, Fault); 5] = [
+/// Number of operations during which the disk is full.
+const A_WHILE: u64 = 8;
+/// The fault of a disk that is full for a while.
+const FULL_FOR_A_WHILE: &str = "full-for-a-while";
+/// Maximum time until a disk with space is used again. It takes some tenths of a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const FAULTS: [(&str, Fault); 6] = [
     ("power-cut", Fault::PowerCut),
     ("eio", Fault::Once(libc::EIO)),
     ("eio-from", Fault::From(libc::EIO)),
     ("enospc", Fault::Once(libc::ENOSPC)),
     ("enospc-from", Fault::From(libc::ENOSPC)),
+    (FULL_FOR_A_WHILE, Fault::While(libc::ENOSPC)),
 ];
 
 /// The operations of this process below a directory.
@@ -74,12 +85,15 @@ fn disk(fd: RawFd) -> Option<(MutexGuard<'static, Disk>, PathBuf)> {
 
 impl Disk {
     /// Counts an operation. Returns the error with which it fails.
-    fn begin(&mut self) -> Option<i32> {
+    fn begin(&mut self, is_write: bool) -> Option<i32> {
         self.done += 1;
         match self.fault {
             Fault::PowerCut if self.done == self.at => std::process::abort(),
             Fault::Once(error) if self.done == self.at => Some(error),
             Fault::From(error) if self.done >= self.at => Some(error),
+            Fault::While(error) if is_write && (self.at..self.at + A_WHILE).contains(&self.done) => {
+                Some(error)
+            }
             _ => None,
         }
     }
@@ -120,7 +134,7 @@ fn sync(fd: RawFd, number: libc::c_long) -> libc::c_int {
     // SAFETY: the call has these arguments.
     let call = || unsafe { libc::syscall(number, fd) } as libc::c_int;
     let Some((mut disk, path)) = disk(fd) else { return call() };
-    if let Some(error) = disk.begin() {
+    if let Some(error) = disk.begin(false) {
         fail(error);
         return -1;
     }
@@ -149,7 +163,7 @@ extern "C" fn fdatasync(fd: libc::c_int) -> libc::c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn write(fd: libc::c_int, bytes: *const libc::c_void, len: libc::size_t) -> libc::ssize_t {
     if let Some((mut disk, _)) = disk(fd)
-        && let Some(error) = disk.begin()
+        && let Some(error) = disk.begin(true)
     {
         fail(error);
         return -1;
@@ -160,6 +174,78 @@ unsafe extern "C" fn write(fd: libc::c_int, bytes: *const libc::c_void, len: lib
 
 fn open(path: &Path) -> Result<Database> {
     Database::open(path, Options { cache_bytes: 1 << 20, write_buffer_bytes: 1 << 16, ..Options::default() })
+}
+
+/// Repeats some work while there is no space on the disk.
+fn with_space<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
+    let begun = Instant::now();
+    loop {
+        match work() {
+            Err(error) if lacks_space(&error) && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+fn lacks_space(error: &Error) -> bool {
+    match error {
+        Error::DiskFull(_) => true,
+        Error::Io { source, .. } => source.raw_os_error() == Some(libc::ENOSPC),
+        _ => false,
+    }
+}
+
+/// Does the same as [`work`] on a disk that is full for a while, and waits until the database has no other files than
+/// those that it needs.
+fn work_on(path: &Path) -> Result<()> {
+    let db = open(path)?;
+    let (hot, cold) =
+        (db.keyspace("hot", Engine::Memory)?, with_space(|| db.keyspace("cold", Engine::Disk))?);
+    for n in 1..=COMMITS {
+        with_space(|| {
+            let mut transaction = db.begin(Isolation::Snapshot)?;
+            transaction.put(&hot, b"count", &n.to_be_bytes())?;
+            transaction.put(&cold, b"count", &n.to_be_bytes())?;
+            transaction.put(&cold, format!("row {n:05}").as_bytes(), &[n as u8; 1500])?;
+            transaction.commit()?.wait()
+        })?;
+        println!("\nack {n}");
+        if n % 10 == 0 {
+            with_space(|| db.checkpoint())?;
+        }
+    }
+    let begun = Instant::now();
+    while db.state().disk_full.is_some() {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "the state says that the disk is full: {:?}",
+            db.state().disk_full
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // A backup has the files that are needed, and no other.
+    let tables = |database: &Path| -> Vec<String> {
+        let trees = fs::read_dir(database.join("disk")).unwrap();
+        let tables = trees.flat_map(|tree| fs::read_dir(tree.unwrap().path().join("tables")).unwrap());
+        let mut names: Vec<String> = tables
+            .map(|table| table.unwrap().path())
+            .map(|path| path.strip_prefix(database).unwrap().display().to_string())
+            .collect();
+        names.sort_unstable();
+        names
+    };
+    let copy = path.with_file_name("copy");
+    loop {
+        db.backup(&copy)?;
+        let (there, needed) = (tables(path), tables(&copy));
+        if there == needed {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "files stay that nobody needs: {there:?} instead of {needed:?}");
+    }
+    db.close()
 }
 
 /// Commits to both engines, and flushes, compacts and drops keyspaces. Prints each commit once it is durable.
@@ -202,6 +288,7 @@ fn work_until_a_fault_strikes() {
     fs::create_dir(&durable).unwrap();
     let disk = Disk { below: path.join("disk"), fault, at, done: 0, durable };
     assert!(DISK.set(Mutex::new(disk)).is_ok());
+    let work = if name == FULL_FOR_A_WHILE { work_on } else { work };
     if let Err(error) = work(&path) {
         println!("\nfailed {error}");
     }
@@ -354,4 +441,27 @@ fn nothing_is_lost_by_a_power_cut_while_the_disk_engine_writes_its_files() {
 #[test]
 fn nothing_is_lost_when_the_disk_engine_cannot_write_its_files() {
     strike(&["eio", "enospc", "eio-from", "enospc-from"]);
+}
+
+/// Another program fills the disk at any moment, also between the database's look at the free space and its write.
+#[test]
+fn a_disk_that_is_full_for_a_while_is_used_again_without_an_opening() {
+    let whole = directory();
+    let whole = run(whole.path(), FULL_FOR_A_WHILE, u64::MAX - A_WHILE);
+    assert_eq!((whole.acknowledged, &whole.failure), (COMMITS, &None));
+    let operations = whole.operations.unwrap();
+    let cases = match std::env::var("GEMEL_DISK_FAULTS").ok().map(|cases| cases.parse().unwrap()) {
+        None => 16,
+        Some(1) => operations,
+        Some(cases) => cases,
+    };
+    for case in 0..cases {
+        let at = 1 + case * operations / cases;
+        let directory = directory();
+        let outcome = run(directory.path(), FULL_FOR_A_WHILE, at);
+        assert_eq!((outcome.acknowledged, outcome.failure), (COMMITS, None), "full at {at} of {operations}");
+        if let Err(error) = check(&directory.path().join("db"), outcome.acknowledged) {
+            panic!("full at {at} of {operations}: {error}");
+        }
+    }
 }

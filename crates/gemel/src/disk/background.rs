@@ -258,11 +258,12 @@ impl Shared {
                 Err(Error::DiskFull(_)) => Some(LATER),
                 _ => None,
             };
+            self.remove_strays();
         }
     }
 
-    /// Writes all earlier commits to files. A failure is kept for good, unless there is no space on the disk: then no
-    /// file was touched, and the memtables wait for the next flush.
+    /// Writes all earlier commits to files. A failure is kept for good, unless there is no space on the disk: then the
+    /// trees are as before, and the memtables wait for the next flush.
     pub(crate) fn flush_or_fail(&self) -> Result<()> {
         let flushed = self.flush();
         self.note_space(&flushed, |orders| &mut orders.flush_waits);
@@ -293,6 +294,7 @@ impl Shared {
         while self.await_order(again, |orders| std::mem::take(&mut orders.compact)) {
             let compacted = self.compact();
             self.note_space(&compacted, |orders| &mut orders.compaction_waits);
+            self.remove_strays();
             again = match compacted {
                 Ok(Compaction::Later) | Err(Error::DiskFull(_)) => Some(LATER),
                 Ok(_) => None,
@@ -312,7 +314,14 @@ impl Shared {
             // Before the memtables are sealed: each attempt would add one to those that reads must visit.
             self.space.check(bytes)?;
         }
+        // What an attempt without space had sealed goes first. Otherwise each attempt would seal one more memtable.
+        self.write_out()?;
         self.rotate();
+        self.write_out()
+    }
+
+    /// Writes the sealed memtables to files, if there are some.
+    fn write_out(&self) -> Result<()> {
         if self.sealed_bytes.load(Ordering::Relaxed) > 0 {
             // A commit that panicked may have inserted a part of its writes.
             self.clock.check()?;
@@ -322,6 +331,19 @@ impl Shared {
             fail_point("disk.after_flush");
         }
         Ok(())
+    }
+
+    /// Removes the files that flushes and merges without space have left, unless one is running.
+    fn remove_strays(&self) {
+        if !self.keyspaces_in_use().any(|keyspace| keyspace.store.has_strays()) {
+            return;
+        }
+        // The thread that holds one of the locks calls this once it is done.
+        if let Some(_compacting) = self.compacting.try_lock()
+            && let Some(_flushing) = self.flushing.try_lock()
+        {
+            self.keyspaces_in_use().for_each(|keyspace| keyspace.store.remove_strays());
+        }
     }
 
     /// Waits for a flush and a step of compaction, and keeps others from beginning.
@@ -381,23 +403,29 @@ impl Shared {
 
     /// Merges files until all keyspaces are in good order or wait for the watermark.
     fn compact(&self) -> Result<Compaction> {
-        let mut all = Compaction::Idle;
+        let mut all = Ok(Compaction::Idle);
         for keyspace in self.keyspaces_in_use() {
             loop {
                 if self.orders.lock().stop {
                     return Ok(Compaction::Idle);
                 }
-                match self.compact_once(keyspace)? {
-                    Compaction::Done => {}
-                    Compaction::Idle => break,
-                    Compaction::Later => {
-                        all = Compaction::Later;
+                match self.compact_once(keyspace) {
+                    Ok(Compaction::Done) => {}
+                    Ok(Compaction::Idle) => break,
+                    Ok(Compaction::Later) => {
+                        all = all.and(Ok(Compaction::Later));
                         break;
                     }
+                    // A smaller keyspace may find the space that it needs.
+                    Err(Error::DiskFull(why)) => {
+                        all = Err(Error::DiskFull(why));
+                        break;
+                    }
+                    Err(error) => return Err(error),
                 }
             }
         }
-        Ok(all)
+        all
     }
 
     /// Runs one step of compaction for one keyspace.

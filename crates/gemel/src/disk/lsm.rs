@@ -19,6 +19,7 @@
 //!
 //! Nor does the crate merge files because their versions are dead: see [`super::dead`].
 
+use super::attempts::Attempts;
 use super::dead::{Dead, Tidying};
 use super::intact::{self, TreeFiles};
 use super::memtable::Memtable;
@@ -59,6 +60,9 @@ const FILE_BYTES: u64 = 32 << 20;
 /// Maximum bytes of a keyspace's files that must be free for a usual merge, which rewrites a part of them.
 const MERGED_BYTES: u64 = 512 << 20;
 
+/// Number of looks at the list of files on disk, a millisecond apart, until it counts as a different one.
+const LOOKS: usize = 1000;
+
 /// Resources that the trees of an engine share.
 #[derive(Clone)]
 pub(crate) struct LsmShared {
@@ -97,6 +101,7 @@ pub(crate) struct LsmStore {
     /// True while a compaction runs that may drop versions because of this check.
     relying: AtomicBool,
     dead: Dead,
+    attempts: Attempts,
 }
 
 impl LsmStore {
@@ -115,6 +120,7 @@ impl LsmStore {
                 files: Mutex::default(),
                 relying: AtomicBool::new(false),
                 dead: Dead::default(),
+                attempts: Attempts::default(),
             }),
             // A blob tree has values in files of their own, which Gemel never configures.
             Ok(AnyTree::Blob(_)) => Err(refused("can't open", path, lsm_tree::Error::Unrecoverable)),
@@ -141,6 +147,16 @@ impl LsmStore {
 
     /// Adds files to the tree.
     fn add_files(&self, tables: &[Table]) -> lsm_tree::Result<()> {
+        // Before a merge may drop them.
+        self.attempts.list(tables.iter().map(Table::id));
+        let added = self.register(tables);
+        if added.is_err() {
+            self.attempts.unlist(tables.iter().map(Table::id));
+        }
+        added
+    }
+
+    fn register(&self, tables: &[Table]) -> lsm_tree::Result<()> {
         let _files = self.files.lock();
         // A compaction chooses its files right after it has begun. Until then, no newer files than it checked may
         // appear.
@@ -149,6 +165,41 @@ impl LsmStore {
         }
         // Here the watermark only prunes the tree's list of old states, which nobody reads.
         self.tree.register_tables(tables, None, None, &[], SHIFT)
+    }
+
+    /// Runs an attempt to write files.
+    ///
+    /// # Errors
+    /// [`Error::DiskFull`] if there was no space and the tree is as before, so the attempt can be repeated. It writes all
+    /// its files anew then, and syncs them, so nothing depends on what was written or synced in vain.
+    fn attempt<T>(&self, what: &'static str, write: impl FnOnce() -> lsm_tree::Result<T>) -> Result<T> {
+        let first = self.tree.next_table_id();
+        self.attempts.begin(first);
+        let written = write();
+        let failed = written.is_err();
+        let outcome = written.map_err(|error| {
+            let error = self.refused(what, error);
+            let repeatable = error.is_for_lack_of_space() && self.is_as_on_disk();
+            if repeatable { Error::DiskFull(format!("the disk is full ({error})")) } else { error }
+        });
+        // If the list on disk is not the one in memory, nobody knows which files it needs.
+        let strays = failed && matches!(outcome, Err(Error::DiskFull(_)));
+        self.attempts.end(first, self.tree.next_table_id(), !strays);
+        outcome
+    }
+
+    /// Returns true if the list of files on disk is the one in memory.
+    fn is_as_on_disk(&self) -> bool {
+        for _ in 0..LOOKS {
+            let before = self.tree.current_version().id();
+            let on_disk = intact::state(&self.path).map(|(number, _)| number);
+            if before == self.tree.current_version().id() && on_disk.is_ok_and(|number| number == before) {
+                return true;
+            }
+            // Another attempt may be between its list on disk and the one in memory.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
     }
 
     /// Returns true if a merge may drop versions that have a newer one, because the files contain nothing above the
@@ -165,9 +216,13 @@ impl LsmStore {
     /// Merges files. Returns true if that changed the tree.
     fn merge(&self, merge: impl FnOnce(&Tree) -> lsm_tree::Result<()>) -> Result<bool> {
         let before = self.tree.current_version().id();
-        let merged = merge(&self.tree);
-        self.relying.store(false, Ordering::SeqCst);
-        merged.map_err(|error| self.refused("can't merge files of", error))?;
+        self.attempt("can't merge files of", || {
+            let merged = merge(&self.tree);
+            self.relying.store(false, Ordering::SeqCst);
+            // Only merges drop files, so all that this one has made are still there.
+            self.attempts.list(self.tree.current_version().iter_tables().map(Table::id));
+            merged
+        })?;
         // A flush in between changes the version too. Then the next step finds nothing to do.
         Ok(self.tree.current_version().id() != before)
     }
@@ -279,9 +334,9 @@ impl Store for LsmStore {
         while memtables.len() > 1
             && let Some(oldest) = memtables.pop()
         {
-            self.write_files(&oldest, watermark)
-                .and_then(|tables| self.add_files(&tables))
-                .map_err(|error| self.refused("can't write files of", error))?;
+            self.attempt("can't write files of", || {
+                self.write_files(&oldest, watermark).and_then(|tables| self.add_files(&tables))
+            })?;
             self.memtables.store(Arc::new(memtables.clone()));
             free(oldest);
         }
@@ -292,7 +347,14 @@ impl Store for LsmStore {
         if self.tree.table_count() == 0 {
             return Ok(Compaction::Idle);
         }
-        room(self.disk_bytes().min(MERGED_BYTES))?;
+        if let Err(full) = room(self.disk_bytes().min(MERGED_BYTES)) {
+            // Nothing needs the space as long as the unsorted files are few.
+            return if self.unsorted_runs() < usize::from(USUAL_RUNS) {
+                Ok(Compaction::Later)
+            } else {
+                Err(full)
+            };
+        }
         let changed = if self.may_drop(watermark) {
             self.merge(|tree| tree.compact(leveled(USUAL_RUNS), seqno(watermark) + 1))?
         } else if self.tree.l0_run_count() < URGENT_RUNS {
@@ -302,6 +364,17 @@ impl Store for LsmStore {
             self.merge(|tree| tree.compact(leveled(USUAL_RUNS), SHIFT))?
         };
         if changed { Ok(Compaction::Done) } else { self.tidy(watermark, room) }
+    }
+
+    fn has_strays(&self) -> bool {
+        self.attempts.have_failed()
+    }
+
+    fn remove_strays(&self) {
+        for stray in self.attempts.take_strays() {
+            // Many numbers have no file. If a file can't be removed, the next opening does it.
+            let _ = std::fs::remove_file(self.path.join(intact::TABLES).join(stray.to_string()));
+        }
     }
 
     fn unsorted_runs(&self) -> usize {

@@ -8,9 +8,11 @@
 //! - `gaps`: ranges that scans can skip, because all rows there were deleted;
 //! - `space`: a look at the free space before files are written;
 //! - `store`, `lsm`: the versions themselves, the newest in a `memtable`, the others in files; `merge` scans both; `intact`
-//!   verifies files that the store's crate does not verify; `dead` finds files that are worth merging;
+//!   verifies files that the store's crate does not verify; `dead` finds files that are worth merging; `attempts` finds
+//!   files that a flush or merge without space has left;
 //!   `identity` binds a tree to its database and keyspace.
 
+mod attempts;
 mod background;
 mod dead;
 mod dropping;

@@ -1,8 +1,7 @@
 //! Space on the disk for the trees' files.
 //!
-//! A flush or compaction that finds no space leaves files behind, which only opening removes, and its error is kept for
-//! good. So each of them looks first if there is space, and waits if there is not. Another user of the disk may still
-//! take it in between.
+//! A flush or compaction that finds no space has worked in vain. So each of them looks first if there is space, and waits
+//! if there is not. Another user of the disk may still take it in between; then the attempt is repeated.
 
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};

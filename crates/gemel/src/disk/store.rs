@@ -58,12 +58,19 @@ pub(crate) trait Store: Send + Sync {
     /// Seals the memtable and begins a new one.
     fn rotate(&self);
 
-    /// Writes the sealed memtables to files, without the versions that no snapshot at or after `watermark` reads.
+    /// Writes the sealed memtables to files, without the versions that no snapshot at or after `watermark` reads. After
+    /// [`Error::DiskFull`](crate::Error::DiskFull) it can be called again.
     fn flush(&self, watermark: Timestamp) -> Result<()>;
 
     /// Merges some files, so reads become faster, and drops versions that no snapshot at or after `watermark` reads. Asks
-    /// for room for the files that it writes.
+    /// for room for the files that it writes. After [`Error::DiskFull`](crate::Error::DiskFull) it can be called again.
     fn compact(&self, watermark: Timestamp, room: &Room<'_>) -> Result<Compaction>;
+
+    /// Returns true if a flush or merge without space may have left files.
+    fn has_strays(&self) -> bool;
+
+    /// Removes the files that a flush or merge without space has left. Nobody may flush or compact meanwhile.
+    fn remove_strays(&self);
 
     /// Returns the maximum number of unsorted files that a read of one key has to search before the sorted ones.
     fn unsorted_runs(&self) -> usize;
