@@ -144,10 +144,16 @@ impl RowCursor<'_> {
         };
         while let Some((entry, value)) = step(&mut self.cursor, transaction)? {
             let key = index.primary_key(entry, value)?;
-            let Some(row) = transaction.get(self.table.rows(), key)? else { continue };
+            let row = &mut self.row;
+            let copy = |bytes: &[u8]| {
+                row.clear();
+                row.extend_from_slice(bytes);
+            };
+            if transaction.read(self.table.rows(), key, copy)?.is_none() {
+                continue;
+            }
             // At read committed, the row may have changed since its entry was read.
-            if index.entry(&RowView::new(layout, &row)?, key)?.key == entry {
-                self.row = row;
+            if index.entry(&RowView::new(layout, &self.row)?, key)?.key == entry {
                 return RowView::new(layout, &self.row).map(Some);
             }
         }

@@ -1,15 +1,16 @@
 //! Cursors: scans that stop after each key and turn back.
 
 use super::Transaction;
-use super::own::Own;
+use super::scanned::Walk;
+use super::writes::Writes;
 use crate::error::{Error, Result};
 use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Keyspace;
 use crate::options::Isolation;
+use crate::order::clock::Timestamp;
 use std::cmp::Ordering;
-use std::collections::VecDeque;
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, Range};
 
 /// Maximum number of rows that a cursor reads ahead. The first batch is one row, because many cursors want one row, and
 /// the commit of a serializable transaction validates everything that was read.
@@ -17,6 +18,8 @@ const BATCH_ROWS: usize = 256;
 const BATCH_GROWTH: usize = 4;
 /// A batch ends once it has this many bytes, so large values are not read ahead.
 const BATCH_BYTES: usize = 1 << 16;
+/// Maximum number of own writes whose keys a cursor looks up at once.
+const OWN_KEYS: usize = 64;
 
 /// A key and its value.
 type Pair<'a> = (&'a [u8], &'a [u8]);
@@ -29,7 +32,7 @@ type Pair<'a> = (&'a [u8], &'a [u8]);
 ///
 /// Each call sees the transaction's own writes up to then. Committed rows are read in batches that grow. At
 /// [`Isolation::Serializable`] the commit validates what was read in batches: at most 255 rows beyond the last one
-/// returned. At [`Isolation::ReadCommitted`] each call reads anew and sees the newest commits, so a scan is cheaper.
+/// returned. At [`Isolation::ReadCommitted`] each call sees the newest commits, so it reads anew if there is a new one.
 ///
 /// ```
 /// # fn main() -> gemel::Result<()> {
@@ -60,12 +63,12 @@ pub struct Cursor {
     range: KeyRange,
     place: Place,
     ahead: Ahead,
-    /// The row that was returned last.
-    row: Row,
+    own: OwnKeys,
+    /// The own write that was returned last: its key and its value.
+    row: (Vec<u8>, Vec<u8>),
+    /// Number of the transaction's note of what the cursor has read, from 1 on; see [`Walk`].
+    walk: u64,
 }
-
-/// A key and its value.
-type Row = (Vec<u8>, Vec<u8>);
 
 /// A place between two keys.
 #[derive(Clone, Debug)]
@@ -82,18 +85,119 @@ enum Place {
 #[derive(Debug)]
 struct Ahead {
     direction: Direction,
-    /// The rows from the cursor's place on, in this direction.
-    rows: VecDeque<Row>,
+    /// Keys and values, one after the other.
+    bytes: Vec<u8>,
+    /// The ends of the key and of the value of each row.
+    ends: Vec<(usize, usize)>,
+    /// Number of the next row, in this direction.
+    next: usize,
+    /// True if the row before the next one was returned last, so the cursor's place is right beyond it.
+    is_at_row: bool,
     /// The place up to which rows were read; none if that is the end of the range.
     read_to: Option<Place>,
+    /// The place from which the first batch was read.
+    begun_at: Place,
     /// Number of rows of the next batch.
     batch: usize,
+    /// The clocks before the batch was read, and its snapshot.
+    read_at: Option<(Clocks, Timestamp)>,
 }
+
+/// The horizons of the anchor and of the keyspace's engine.
+type Clocks = [Timestamp; 2];
 
 impl Ahead {
     fn new(direction: Direction, from: Place) -> Self {
-        Self { direction, rows: VecDeque::new(), read_to: Some(from), batch: 1 }
+        Self {
+            direction,
+            bytes: Vec::new(),
+            ends: Vec::new(),
+            next: 0,
+            is_at_row: false,
+            read_to: Some(from.clone()),
+            begun_at: from,
+            batch: 1,
+            read_at: None,
+        }
     }
+
+    /// Begins anew from a place, and keeps the memory.
+    fn restart(&mut self, direction: Direction, from: Place) {
+        self.bytes.clear();
+        self.ends.clear();
+        *self = Self {
+            bytes: std::mem::take(&mut self.bytes),
+            ends: std::mem::take(&mut self.ends),
+            ..Self::new(direction, from)
+        };
+    }
+
+    /// Returns the bytes of a row's key and value.
+    fn span(&self, row: usize) -> Option<(Range<usize>, Range<usize>)> {
+        let (key, value) = *self.ends.get(row)?;
+        let begin = row.checked_sub(1).map_or(0, |before| self.ends[before].1);
+        Some((begin..key, key..value))
+    }
+
+    fn key(&self, row: usize) -> Option<&[u8]> {
+        self.span(row).map(|(key, _)| &self.bytes[key])
+    }
+}
+
+/// The keys of the own writes that come next. Looking for each of them alone would cost more than the rest of a step.
+#[derive(Debug, Default)]
+struct OwnKeys {
+    /// State of the writes' keys when these were looked up; none if they must be looked up.
+    state: Option<u64>,
+    keys: Vec<Key>,
+    next: usize,
+    /// True if the range has more keys after these.
+    are_more: bool,
+}
+
+impl OwnKeys {
+    fn forget(&mut self) {
+        self.state = None;
+    }
+
+    /// Looks up the keys that come next, if that is not done: from `place` on, or after the last of those that have
+    /// passed.
+    fn look_up(
+        &mut self,
+        writes: &mut Writes,
+        keyspace: &Keyspace,
+        range: &KeyRange,
+        direction: Direction,
+        place: impl FnOnce() -> Place,
+    ) {
+        let from = if self.state != Some(writes.state()) {
+            place()
+        } else if self.next == self.keys.len() && self.are_more {
+            self.keys.last().map_or_else(place, |last| Place::beyond(last.clone(), direction))
+        } else {
+            return;
+        };
+        writes.order();
+        self.keys.clear();
+        if let Some(rest) = from.rest(range, direction) {
+            let keys = writes.range(keyspace.id, &rest, direction).map(|(key, _)| key.clone());
+            self.keys.extend(keys.take(OWN_KEYS));
+        }
+        (self.state, self.next) = (Some(writes.state()), 0);
+        self.are_more = self.keys.len() == OWN_KEYS;
+    }
+
+    fn first(&self) -> Option<&Key> {
+        self.keys.get(self.next)
+    }
+}
+
+/// The row that a step returns.
+enum Returned {
+    /// The row of the batch before its next one.
+    Committed,
+    /// A copy of an own write.
+    Own,
 }
 
 impl Place {
@@ -153,7 +257,9 @@ impl Transaction {
             range: super::checked_range(keyspace, lower, upper)?,
             place: Place::Start,
             ahead: Ahead::new(Direction::Forward, Place::Start),
-            row: Row::default(),
+            own: OwnKeys::default(),
+            row: Default::default(),
+            walk: 0,
         })
     }
 }
@@ -199,8 +305,20 @@ impl Cursor {
     }
 
     fn move_to(&mut self, place: Place) {
-        self.ahead = Ahead::new(self.ahead.direction, place.clone());
+        self.ahead.restart(self.ahead.direction, place.clone());
+        self.own.forget();
         self.place = place;
+        // What is read from here on does not continue what was read before.
+        self.walk = 0;
+    }
+
+    /// Notes the place, if it is beyond a row of the batch.
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.ahead.is_at_row)
+            && let Some(key) = self.ahead.next.checked_sub(1).and_then(|row| self.ahead.key(row))
+        {
+            self.place = Place::beyond(Key::new(key), self.ahead.direction);
+        }
     }
 
     fn step(&mut self, transaction: &mut Transaction, direction: Direction) -> Result<Option<Pair<'_>>> {
@@ -212,72 +330,154 @@ impl Cursor {
                 self.keyspace.name()
             )));
         }
-        // At read committed, a row that was read ahead would be older than its call. A write of it would rest on the
-        // snapshot of a newer read of the same key, and a commit in between would be lost.
-        if self.ahead.direction != direction || transaction.isolation == Isolation::ReadCommitted {
-            self.ahead = Ahead::new(direction, self.place.clone());
+        // At read committed, a row that was read before the newest commit would be older than its call. A write of it
+        // would rest on the snapshot of a newer read of the same key, and a commit in between would be lost.
+        let is_stale = transaction.isolation == Isolation::ReadCommitted
+            && self.ahead.read_at.is_none_or(|(clocks, _)| clocks != self.clocks(transaction));
+        if self.ahead.direction != direction || is_stale {
+            self.settle();
+            if self.ahead.direction != direction {
+                self.own.forget();
+            }
+            self.ahead.restart(direction, self.place.clone());
         }
-        let (mut place, mut skipped) = (self.place.clone(), false);
+        let returned = self.find(transaction, direction)?;
+        self.note_walk(transaction, returned.is_some());
+        Ok(match returned {
+            None => None,
+            Some(Returned::Own) => Some((&self.row.0, &self.row.1)),
+            Some(Returned::Committed) => {
+                let span = self.ahead.next.checked_sub(1).and_then(|row| self.ahead.span(row));
+                span.map(|(key, value)| (&self.ahead.bytes[key], &self.ahead.bytes[value]))
+            }
+        })
+    }
+
+    /// Notes what a transaction at read committed has read: up to the row that was returned, or to the range's end.
+    fn note_walk(&mut self, transaction: &mut Transaction, has_row: bool) {
+        let Some((_, at)) = self.ahead.read_at else { return };
+        if transaction.isolation != Isolation::ReadCommitted {
+            return;
+        }
+        let row = self.ahead.next.checked_sub(1).filter(|_| self.ahead.is_at_row);
+        let key = row.and_then(|row| self.ahead.key(row)).unwrap_or(&self.row.0);
+        let to = has_row.then_some(key);
+        let direction = self.ahead.direction;
+        if !transaction.walk.as_mut().is_some_and(|walk| walk.go_on(self.walk, direction, at, to)) {
+            transaction.end_walk();
+            transaction.walks += 1;
+            self.walk = transaction.walks;
+            let range = self.ahead.begun_at.rest(&self.range, direction);
+            transaction.walk =
+                range.map(|range| Walk::new(self.walk, self.keyspace.id, range, direction, at, to));
+        }
+    }
+
+    /// Passes the next row. Does not move if no row is left.
+    fn find(&mut self, transaction: &mut Transaction, direction: Direction) -> Result<Option<Returned>> {
+        let mut skipped = false;
         loop {
-            if self.ahead.rows.is_empty() {
+            if self.ahead.next == self.ahead.ends.len() && self.ahead.read_to.is_some() {
+                self.settle();
                 self.read_ahead(transaction)?;
             }
             let writes = &mut transaction.writes;
-            let rest = if writes.is_empty() { None } else { place.rest(&self.range, direction) };
-            if rest.is_some() {
-                writes.order();
+            if writes.is_empty() {
+                self.own.forget();
+                self.own.keys.clear();
+            } else {
+                let (ahead, place) = (&self.ahead, &self.place);
+                let here = || match ahead.next.checked_sub(1).and_then(|row| ahead.key(row)) {
+                    Some(key) if ahead.is_at_row => Place::beyond(Key::new(key), direction),
+                    _ => place.clone(),
+                };
+                self.own.look_up(writes, &self.keyspace, &self.range, direction, here);
             }
-            let own =
-                rest.as_ref().and_then(|rest| Own::new(writes, self.keyspace.id, rest, direction).first());
-            let order = match (own, self.ahead.rows.front()) {
+            let order = match (self.own.first(), self.ahead.key(self.ahead.next)) {
                 (None, None) => break,
                 (None, Some(_)) => Ordering::Greater,
                 (Some(_), None) => Ordering::Less,
-                (Some((own, _)), Some((key, _))) => {
+                (Some(own), Some(key)) => {
                     let order = own.with(|own| own.cmp(key));
                     if direction == Direction::Forward { order } else { order.reverse() }
                 }
             };
-            let committed = if order.is_ge() { self.ahead.rows.pop_front() } else { None };
-            self.row = match (own.filter(|_| order.is_le()), committed) {
-                (Some((own, Some(value))), _) => (own.to_vec(), value.to_vec()),
-                (Some((own, None)), committed) => {
-                    skipped |= committed.is_some();
-                    place = Place::beyond(own.clone(), direction);
-                    continue;
-                }
-                (None, Some(row)) => row,
-                (None, None) => break,
-            };
-            self.place = Place::beyond(Key::new(&self.row.0), direction);
-            return Ok(Some((&self.row.0, &self.row.1)));
+            if order.is_gt() {
+                self.ahead.next += 1;
+                self.ahead.is_at_row = true;
+                return Ok(Some(Returned::Committed));
+            }
+            let Some(own) = self.own.first().cloned() else { break };
+            let at = (self.keyspace.id, own);
+            let value = writes.get(&at).and_then(|pending| pending.value.as_deref());
+            let found = value.is_some();
+            if let Some(value) = value {
+                self.row.0.clear();
+                at.1.with(|key| self.row.0.extend_from_slice(key));
+                self.row.1.clear();
+                self.row.1.extend_from_slice(value);
+                self.place = Place::beyond(at.1, direction);
+            } else if order.is_eq() {
+                // The place must not follow the batch over this row.
+                self.settle();
+            }
+            self.own.next += 1;
+            if order.is_eq() {
+                self.ahead.next += 1;
+            }
+            if found {
+                self.ahead.is_at_row = false;
+                return Ok(Some(Returned::Own));
+            }
+            skipped = true;
         }
         if skipped {
             // The place stays before these rows, and a rollback to a savepoint may undo the deletion.
-            self.ahead = Ahead::new(direction, self.place.clone());
+            self.settle();
+            self.ahead.restart(direction, self.place.clone());
+            self.own.forget();
         }
         Ok(None)
     }
 
     /// Reads the next batch of committed rows.
     fn read_ahead(&mut self, transaction: &mut Transaction) -> Result<()> {
-        let Some(from) = &self.ahead.read_to else { return Ok(()) };
-        let direction = self.ahead.direction;
-        let Some(range) = from.rest(&self.range, direction) else {
-            self.ahead.read_to = None;
+        let clocks = self.clocks(transaction);
+        let Ahead { direction, bytes, ends, next, read_to, batch, .. } = &mut self.ahead;
+        let Some(from) = read_to.clone() else { return Ok(()) };
+        let Some(range) = from.rest(&self.range, *direction) else {
+            *read_to = None;
             return Ok(());
         };
-        let (mut rows, mut bytes, mut full) = (VecDeque::new(), 0, false);
-        transaction.scan_range(&self.keyspace, range, direction, false, |key, value| {
-            bytes += key.len() + value.len();
-            rows.push_back((key.to_vec(), value.to_vec()));
-            full = rows.len() == self.ahead.batch || bytes >= BATCH_BYTES;
+        bytes.clear();
+        ends.clear();
+        *next = 0;
+        let mut full = false;
+        let scanned = transaction.scan_committed(&self.keyspace, range, *direction, |key, value| {
+            bytes.extend_from_slice(key);
+            let end = bytes.len();
+            bytes.extend_from_slice(value);
+            ends.push((end, bytes.len()));
+            full = ends.len() == *batch || bytes.len() >= BATCH_BYTES;
             if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        let last = rows.back().filter(|_| full);
-        self.ahead.read_to = last.map(|(key, _)| Place::beyond(Key::new(key), direction));
-        self.ahead.batch = (self.ahead.batch * BATCH_GROWTH).min(BATCH_ROWS);
-        self.ahead.rows = rows;
+        });
+        // After an error the next step reads the same batch again.
+        let at = scanned.inspect_err(|_| ends.clear())?;
+        *batch = (*batch * BATCH_GROWTH).min(BATCH_ROWS);
+        if self.ahead.read_at.is_some_and(|(_, before)| before != at) {
+            // The batches before were read at another snapshot.
+            self.ahead.begun_at = from;
+        }
+        self.ahead.read_at = Some((clocks, at));
+        let last = self.ahead.ends.len().checked_sub(1).filter(|_| full);
+        let last = last.and_then(|row| self.ahead.key(row)).map(Key::new);
+        self.ahead.read_to = last.map(|key| Place::beyond(key, self.ahead.direction));
         Ok(())
+    }
+
+    /// Returns the horizons that decide on a snapshot at read committed. If both are as before, so is the snapshot.
+    fn clocks(&self, transaction: &Transaction) -> Clocks {
+        let engines = &transaction.core.engines;
+        [0, self.keyspace.engine_index()].map(|engine| engines[engine].clock().horizon())
     }
 }

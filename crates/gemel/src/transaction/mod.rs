@@ -25,7 +25,7 @@ use crate::order::clock::Timestamp;
 use crate::ticket::Ticket;
 use own::Own;
 use savepoint::Savepoints;
-use scanned::ScannedViews;
+use scanned::{ScannedViews, Walk};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -80,6 +80,10 @@ pub struct Transaction {
     views: BTreeMap<Place, Timestamp>,
     /// Read committed only: the snapshots of the scanned ranges.
     scanned: ScannedViews,
+    /// Read committed only: what a cursor has read, and is not among the scanned ranges yet.
+    walk: Option<Walk>,
+    /// Number of walks.
+    walks: u64,
     savepoints: Savepoints,
     pub(crate) trace: Option<Box<Trace>>,
     failed: Option<Count>,
@@ -178,6 +182,8 @@ impl Transaction {
             seen_rows: 0,
             views: BTreeMap::new(),
             scanned: ScannedViews::default(),
+            walk: None,
+            walks: 0,
             savepoints: Savepoints::default(),
             trace,
             failed: None,
@@ -239,6 +245,7 @@ impl Transaction {
                 // The engines must not forget those commits, so the seat keeps its snapshot.
                 let decided = !(self.views.is_empty()
                     && self.scanned.is_empty()
+                    && self.walk.is_none()
                     && self.writes.is_empty()
                     && self.seen.is_empty());
                 let anchor = if !decided {
@@ -464,6 +471,7 @@ impl Transaction {
             )));
         }
         keyspace.check_write()?;
+        self.end_walk();
         let engine = keyspace.engine_index();
         let place = (keyspace.id, key);
         // The snapshot of the newest read of the key, by key or by a scan.
@@ -497,10 +505,29 @@ impl Transaction {
         if range.is_empty() {
             return Ok(());
         }
-        self.scan_range(keyspace, range, direction, true, each)
+        self.scan_range(keyspace, range, direction, true, each).map(drop)
     }
 
-    /// Scans a range that is not empty. Leaves the transaction's own writes out unless `with_own`.
+    /// Scans the committed rows of a range that is not empty, for a cursor, which notes what it has read at read
+    /// committed. Returns the snapshot.
+    fn scan_committed(
+        &mut self,
+        keyspace: &Keyspace,
+        range: KeyRange,
+        direction: Direction,
+        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<Timestamp> {
+        self.scan_range(keyspace, range, direction, false, each)
+    }
+
+    /// Adds what a cursor has read to the scanned ranges.
+    fn end_walk(&mut self) {
+        if let Some(walk) = self.walk.take() {
+            self.scanned.note_walk(walk);
+        }
+    }
+
+    /// Scans a range that is not empty. Leaves the transaction's own writes out unless `with_own`. Returns the snapshot.
     fn scan_range(
         &mut self,
         keyspace: &Keyspace,
@@ -508,8 +535,10 @@ impl Transaction {
         direction: Direction,
         with_own: bool,
         mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<Timestamp> {
         let engine = keyspace.engine_index();
+        // A scan is noted after those with older snapshots.
+        self.end_walk();
         let at = self.snapshot(engine)?;
         let mut scanned = self.trace.as_ref().map(|_| Scanned::new(engine, keyspace.id.0, direction, at));
         // The range that the scan really covered: a scan that broke off read nothing after its last key.
@@ -577,15 +606,15 @@ impl Transaction {
                 trace.scans.push(scanned);
             }
             match self.isolation {
-                Isolation::ReadCommitted => self.scanned.note(keyspace.id, &range, at),
-                Isolation::Snapshot => {}
+                Isolation::ReadCommitted if with_own => self.scanned.note(keyspace.id, &range, at),
+                Isolation::ReadCommitted | Isolation::Snapshot => {}
                 Isolation::Serializable => {
                     self.seen_rows += rows;
                     self.seen.push(Seen::Range { engine, keyspace: keyspace.id, range, since: at });
                 }
             }
         }
-        Ok(())
+        Ok(at)
     }
 
     /// Commits the transaction. Others see its writes at once; the ticket resolves when they are durable. The ticket of

@@ -25,11 +25,6 @@ impl<'a> Own<'a> {
         Self { next: iterator.next(), iterator, direction }
     }
 
-    /// Returns the first own write that was not delivered. A key without a value is deleted.
-    pub(super) fn first(&self) -> Option<(&'a Key, Option<&'a [u8]>)> {
-        self.next
-    }
-
     /// Compares the next own key with `key`, in the order of the scan.
     fn order(&self, key: &[u8]) -> Option<Ordering> {
         let (own, _) = self.next?;

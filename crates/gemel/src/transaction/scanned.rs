@@ -1,6 +1,6 @@
 //! The snapshots of ranges that a transaction at read committed has scanned.
 
-use crate::ids::KeyspaceId;
+use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::order::clock::Timestamp;
 use std::collections::BTreeMap;
@@ -48,6 +48,69 @@ impl ScannedViews {
         }
         self.0.insert(from, Some(at));
         self.0.entry(until).or_insert(behind);
+    }
+}
+
+/// The part of a range that a cursor has read at one snapshot. It becomes a scan once the transaction writes or scans: a
+/// scan noted at each step would cost more than the step.
+#[derive(Debug)]
+pub(super) struct Walk {
+    number: u64,
+    keyspace: KeyspaceId,
+    /// The range from the place where the cursor began.
+    range: KeyRange,
+    direction: Direction,
+    at: Timestamp,
+    /// The last key that was read; none if the range was read to its end.
+    to: Option<Vec<u8>>,
+}
+
+impl Walk {
+    pub(super) fn new(
+        number: u64,
+        keyspace: KeyspaceId,
+        range: KeyRange,
+        direction: Direction,
+        at: Timestamp,
+        to: Option<&[u8]>,
+    ) -> Self {
+        Self { number, keyspace, range, direction, at, to: to.map(<[u8]>::to_vec) }
+    }
+
+    /// Notes that the cursor has read on, up to a key or to the end. Returns false if this is not its walk.
+    pub(super) fn go_on(
+        &mut self,
+        number: u64,
+        direction: Direction,
+        at: Timestamp,
+        to: Option<&[u8]>,
+    ) -> bool {
+        if (self.number, self.direction, self.at) != (number, direction, at) {
+            return false;
+        }
+        match (&mut self.to, to) {
+            (Some(key), Some(to)) => {
+                key.clear();
+                key.extend_from_slice(to);
+            }
+            // The end stays the end: what the cursor returns afterwards was written by the transaction itself.
+            (end, None) => *end = None,
+            (None, Some(_)) => {}
+        }
+        true
+    }
+}
+
+impl ScannedViews {
+    /// Adds a walk that has ended.
+    pub(super) fn note_walk(&mut self, walk: Walk) {
+        let mut range = walk.range;
+        match (walk.to.map(|key| Key::new(&key)), walk.direction) {
+            (None, _) => {}
+            (Some(key), Direction::Forward) => range.upper = Bound::Included(key),
+            (Some(key), Direction::Backward) => range.lower = Bound::Included(key),
+        }
+        self.note(walk.keyspace, &range, walk.at);
     }
 }
 

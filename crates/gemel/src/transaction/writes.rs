@@ -48,6 +48,8 @@ thread_local! {
 pub(crate) struct Writes {
     map: Map,
     ordered: Option<BTreeSet<Place>>,
+    /// Number of changes of the set of keys.
+    state: u64,
 }
 
 impl Drop for Writes {
@@ -88,6 +90,7 @@ impl Writes {
             // The first write fixes the snapshot on which the key's write rests.
             Entry::Occupied(mut entry) => Some(mem::replace(&mut entry.get_mut().value, pending.value)),
             Entry::Vacant(entry) => {
+                self.state += 1;
                 if let Some(ordered) = &mut self.ordered {
                     ordered.insert(entry.key().clone());
                 }
@@ -97,7 +100,13 @@ impl Writes {
         }
     }
 
+    /// Returns a number that changes with the set of keys.
+    pub(super) fn state(&self) -> u64 {
+        self.state
+    }
+
     pub(super) fn remove(&mut self, place: &Place) {
+        self.state += 1;
         self.map.swap_remove(place);
         if let Some(ordered) = &mut self.ordered {
             ordered.remove(place);
