@@ -572,7 +572,8 @@ fn look_around(inner: &Inner, closing: &Closing, mut look: impl FnMut()) {
     while !closing.wait_for(LOOK_EVERY) {
         inner.core.collect_now();
         look();
-        if inner.checkpoint_is_due() && Instant::now() >= not_before && inner.checkpoint().is_err() {
+        let is_due = inner.checkpoint_is_due() && Instant::now() >= not_before;
+        if is_due && inner.checkpoint_unless_busy().is_some_and(|done| done.is_err()) {
             // The state reports the failure; the log grows until the next attempt.
             not_before = Instant::now() + RETRY_CHECKPOINT;
         }

@@ -13,6 +13,7 @@ use crate::manifest::{Checkpoint, Manifest};
 use crate::options::Isolation;
 use crate::order::active::{Active, Count, Seat};
 use crate::order::clock::Timestamp;
+use parking_lot::MutexGuard;
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -29,7 +30,16 @@ impl Drop for Seated<'_> {
 
 impl Inner {
     pub(super) fn checkpoint(&self) -> Result<()> {
-        let _one = self.checkpointing.lock();
+        self.checkpoint_under(&self.checkpointing.lock())
+    }
+
+    /// Does the same as [`Inner::checkpoint`], unless another checkpoint or a backup is under way: the housekeeper must
+    /// not wait for these, because it collects garbage and ends old snapshots meanwhile.
+    pub(super) fn checkpoint_unless_busy(&self) -> Option<Result<()>> {
+        self.checkpointing.try_lock().map(|one| self.checkpoint_under(&one))
+    }
+
+    fn checkpoint_under(&self, _one: &MutexGuard<'_, ()>) -> Result<()> {
         let begun = Instant::now();
         let mut outcome = self.write_checkpoint();
         if outcome.as_ref().is_err_and(Error::is_for_lack_of_space) && self.core.logs.drop_spares() {

@@ -314,3 +314,45 @@ fn a_checkpoint_holds_a_snapshot_only_as_long_as_it_reads_one_piece() {
     db.checkpoint().unwrap();
     assert_eq!(collected.load(Ordering::Relaxed), 1, "the replaced version is kept for the checkpoint");
 }
+
+#[test]
+fn snapshots_expire_while_a_checkpoint_is_due_and_a_backup_copies_the_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        checkpoint_log_bytes: 1 << 20,
+        max_snapshot_age: Some(Duration::from_secs(1)),
+        ..Options::default()
+    };
+    let db = Database::open(directory.path().join("db"), options).unwrap();
+    let keyspace = db.keyspace("k", crate::Engine::Memory).unwrap();
+    let (stands, standing) = mpsc::channel();
+    let (go, going) = mpsc::channel::<()>();
+    let (db, going, copy) = (&db, Mutex::new(going), directory.path().join("copy"));
+    let until = |is_so: &dyn Fn() -> bool| {
+        let begun = Instant::now();
+        while !is_so() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it never comes");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    std::thread::scope(|scope| {
+        let backup = scope.spawn(move || {
+            once_here("backup.linked", move || {
+                stands.send(()).unwrap();
+                let _ = going.lock().recv();
+            });
+            db.backup(copy)
+        });
+        standing.recv().unwrap();
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        transaction.put(&keyspace, b"large", &vec![7; 2 << 20]).unwrap();
+        transaction.commit().unwrap().wait().unwrap();
+        let old = db.begin(Isolation::Snapshot).unwrap();
+        until(&|| db.state().expired == 1);
+        assert_eq!(db.state().checkpoints.done, 0);
+        drop(old);
+        go.send(()).unwrap();
+        backup.join().unwrap().unwrap();
+        until(&|| db.state().checkpoints.done > 0);
+    });
+}
