@@ -22,15 +22,34 @@ struct Numbers {
     failed: Vec<Range<TableId>>,
     /// Files that became part of the tree, from the first number on that may belong to an attempt that failed.
     listed: BTreeSet<TableId>,
+    /// True once an attempt has ended and nobody knows which files the tree needs.
+    is_unknown: bool,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Its files are part of the tree.
+    Done,
+    /// The tree is as before.
+    Failed,
+    /// Nobody knows which of its files the tree needs.
+    Unknown,
 }
 
 impl Attempts {
-    /// Notes the beginning of an attempt; `next` is the next number that the tree gives out.
-    pub(super) fn begin(&self, next: TableId) {
-        self.0.lock().running.push(next);
+    /// Notes the beginning of an attempt, and returns its first number: the next one that the tree gives out, which
+    /// `next` returns.
+    pub(super) fn begin(&self, next: impl FnOnce() -> TableId) -> TableId {
+        let mut numbers = self.0.lock();
+        // Under the lock. Otherwise another attempt could get this number and end before this one is noted. Its file would
+        // be forgotten, and count as a stray of this one.
+        let first = next();
+        numbers.running.push(first);
+        first
     }
 
-    /// Notes files that are part of the tree, or are about to be.
+    /// Notes files that are part of the tree, or that are about to be.
     pub(super) fn list(&self, files: impl IntoIterator<Item = TableId>) {
         self.0.lock().listed.extend(files);
     }
@@ -44,13 +63,17 @@ impl Attempts {
     }
 
     /// Notes the end of the attempt that began with the number `first`.
-    pub(super) fn end(&self, first: TableId, next: TableId, is_done: bool) {
-        let Numbers { running, failed, listed } = &mut *self.0.lock();
+    pub(super) fn end(&self, first: TableId, next: TableId, outcome: Outcome) {
+        let Numbers { running, failed, listed, is_unknown } = &mut *self.0.lock();
         if let Some(place) = running.iter().position(|other| *other == first) {
             running.swap_remove(place);
         }
-        if !is_done && first < next {
+        *is_unknown |= outcome == Outcome::Unknown;
+        if outcome == Outcome::Failed && first < next {
             failed.push(first..next);
+        }
+        if *is_unknown {
+            failed.clear();
         }
         // No attempt that fails later has a number below these.
         let oldest = running.iter().copied().chain(failed.iter().map(|numbers| numbers.start)).min();
@@ -62,7 +85,8 @@ impl Attempts {
         !self.0.lock().failed.is_empty()
     }
 
-    /// Returns the files that failed attempts may have left. Only while no attempt runs.
+    /// Returns the files that failed attempts may have left. Only while no attempt runs. Returns none any more once an
+    /// attempt has ended as [`Outcome::Unknown`].
     pub(super) fn take_strays(&self) -> Vec<TableId> {
         let Numbers { failed, listed, .. } = &mut *self.0.lock();
         let listed = std::mem::take(listed);
@@ -77,20 +101,20 @@ mod tests {
     #[test]
     fn strays_are_the_files_of_failed_attempts_that_no_other_attempt_made() {
         let attempts = Attempts::default();
-        attempts.begin(5);
+        assert_eq!(attempts.begin(|| 5), 5);
         attempts.list([5]);
-        attempts.end(5, 6, true);
+        attempts.end(5, 6, Outcome::Done);
         // A merge makes the files 6 and 9 and fails; beside it a flush makes 7, and another one makes 8 and fails.
-        attempts.begin(6);
-        attempts.begin(7);
+        attempts.begin(|| 6);
+        attempts.begin(|| 7);
         attempts.list([7]);
-        attempts.end(7, 8, true);
-        attempts.begin(8);
+        attempts.end(7, 8, Outcome::Done);
+        attempts.begin(|| 8);
         attempts.list([8]);
         attempts.unlist([8]);
-        attempts.end(8, 9, false);
+        attempts.end(8, 9, Outcome::Failed);
         assert!(attempts.have_failed());
-        attempts.end(6, 10, false);
+        attempts.end(6, 10, Outcome::Failed);
         let mut strays = attempts.take_strays();
         strays.sort_unstable();
         strays.dedup();
@@ -103,10 +127,42 @@ mod tests {
     fn files_are_forgotten_once_no_running_attempt_is_older() {
         let attempts = Attempts::default();
         for number in 0..100 {
-            attempts.begin(number);
+            attempts.begin(|| number);
             attempts.list([number]);
-            attempts.end(number, number + 1, true);
+            attempts.end(number, number + 1, Outcome::Done);
         }
         assert!(attempts.0.lock().listed.is_empty());
+    }
+
+    #[test]
+    fn an_attempt_knows_the_files_of_another_one_that_ends_just_before_it_is_noted() {
+        let attempts = Attempts::default();
+        attempts.begin(|| 6);
+        std::thread::scope(|scope| {
+            attempts.begin(|| {
+                // The other attempt makes the file 6. Its thread waits for the lock until this one is noted.
+                scope.spawn(|| {
+                    attempts.list([6]);
+                    attempts.end(6, 7, Outcome::Done);
+                });
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                6
+            });
+        });
+        attempts.end(6, 9, Outcome::Failed);
+        assert_eq!(attempts.take_strays(), [7, 8]);
+    }
+
+    #[test]
+    fn nothing_is_a_stray_once_nobody_knows_which_files_the_tree_needs() {
+        let attempts = Attempts::default();
+        attempts.begin(|| 5);
+        attempts.begin(|| 6);
+        attempts.end(5, 7, Outcome::Failed);
+        attempts.end(6, 8, Outcome::Unknown);
+        assert!(!attempts.have_failed() && attempts.take_strays().is_empty());
+        attempts.begin(|| 8);
+        attempts.end(8, 9, Outcome::Failed);
+        assert!(!attempts.have_failed() && attempts.take_strays().is_empty());
     }
 }

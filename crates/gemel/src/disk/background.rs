@@ -3,6 +3,7 @@
 use super::keyspace::Keyspace;
 use super::space::Space;
 use super::store::Compaction;
+use super::way::Way;
 use super::{BeforeFlush, DiskState, NAME};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
@@ -22,6 +23,8 @@ use std::time::Duration;
 const FULL_BUFFERS: u64 = 3;
 /// Number of unsorted runs of files in one keyspace at which commits wait.
 const FULL_RUNS: usize = 24;
+/// Number of unsorted runs from which other merges give way, so commits need not wait.
+const NEAR_FULL_RUNS: usize = FULL_RUNS / 2;
 /// Interval at which a compaction that waits for the watermark or for space is retried, and a flush that waits for space.
 const LATER: Duration = Duration::from_millis(200);
 
@@ -35,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) watermark: AtomicU64,
     before_flush: BeforeFlush,
     pub(super) space: Space,
+    /// Lets the merges of the trees give way.
+    pub(super) way: Arc<Way>,
     write_buffer_bytes: u64,
     /// Bytes of writes that are not sealed.
     active_bytes: AtomicU64,
@@ -108,6 +113,7 @@ impl Shared {
             watermark: AtomicU64::new(0),
             before_flush,
             space: Space::new(directory),
+            way: Arc::default(),
             write_buffer_bytes,
             active_bytes: AtomicU64::new(0),
             sealed_bytes: AtomicU64::new(0),
@@ -166,6 +172,7 @@ impl Shared {
 
     /// Tells the threads to end.
     pub(crate) fn stop(&self) {
+        self.way.need_for_good();
         self.orders.lock().stop = true;
         self.ordered.notify_all();
         self.room.notify_all();
@@ -333,12 +340,12 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes the files that flushes and merges without space have left, unless one is running.
+    /// Removes the files that flushes and merges have left when they failed, unless one is running. Then that one removes
+    /// them, or a later one.
     fn remove_strays(&self) {
         if !self.keyspaces_in_use().any(|keyspace| keyspace.store.has_strays()) {
             return;
         }
-        // The thread that holds one of the locks calls this once it is done.
         if let Some(_compacting) = self.compacting.try_lock()
             && let Some(_flushing) = self.flushing.try_lock()
         {
@@ -350,7 +357,7 @@ impl Shared {
     fn hold_files(&self) -> [MutexGuard<'_, ()>; 2] {
         // Always in this order, so no two wait for each other. A compaction can take long, and waiting for it first does
         // not hold up flushes.
-        [self.compacting.lock(), self.flushing.lock()]
+        [self.way.need_for(|| self.compacting.lock()), self.flushing.lock()]
     }
 
     /// Calls `work` while no flush and no compaction changes the trees' lists of files.
@@ -378,10 +385,11 @@ impl Shared {
 
     /// Writes the sealed memtables to files.
     fn write_sealed(&self) -> Result<()> {
-        for keyspace in self.keyspaces_in_use() {
-            keyspace.store.flush(self.watermark())?;
-        }
-        self.sealed_bytes.store(0, Ordering::Relaxed);
+        let written = self.keyspaces_in_use().try_for_each(|keyspace| keyspace.store.flush(self.watermark()));
+        // If one failed, the others are in files.
+        let left = self.keyspaces_in_use().map(|keyspace| keyspace.store.sealed_bytes()).sum();
+        self.sealed_bytes.store(left, Ordering::Relaxed);
+        written?;
         self.flushes.fetch_add(1, Ordering::Relaxed);
         self.files_changed();
         self.order_compaction();
@@ -403,29 +411,30 @@ impl Shared {
 
     /// Merges files until all keyspaces are in good order or wait for the watermark.
     fn compact(&self) -> Result<Compaction> {
-        let mut all = Ok(Compaction::Idle);
-        for keyspace in self.keyspaces_in_use() {
-            loop {
-                if self.orders.lock().stop {
-                    return Ok(Compaction::Idle);
-                }
-                match self.compact_once(keyspace) {
-                    Ok(Compaction::Done) => {}
-                    Ok(Compaction::Idle) => break,
-                    Ok(Compaction::Later) => {
-                        all = all.and(Ok(Compaction::Later));
-                        break;
+        loop {
+            let (mut all, mut tidied) = (Ok(Compaction::Idle), false);
+            for keyspace in self.keyspaces_in_use() {
+                loop {
+                    if self.orders.lock().stop {
+                        return Ok(Compaction::Idle);
                     }
-                    // A smaller keyspace may find the space that it needs.
-                    Err(Error::DiskFull(why)) => {
-                        all = Err(Error::DiskFull(why));
-                        break;
+                    match self.compact_once(keyspace) {
+                        Ok(Compaction::Done) => continue,
+                        Ok(Compaction::Idle) => {}
+                        // Under load each flush leaves dead versions. The other keyspaces come first.
+                        Ok(Compaction::Tidied) => tidied = true,
+                        Ok(Compaction::Later) => all = all.and(Ok(Compaction::Later)),
+                        // A smaller keyspace may find the space that it needs.
+                        Err(Error::DiskFull(why)) => all = Err(Error::DiskFull(why)),
+                        Err(error) => return Err(error),
                     }
-                    Err(error) => return Err(error),
+                    break;
                 }
             }
+            if !tidied {
+                return all;
+            }
         }
-        all
     }
 
     /// Runs one step of compaction for one keyspace.
@@ -436,7 +445,7 @@ impl Shared {
         }
         fail_point("disk.before_compact");
         let step = keyspace.store.compact(self.watermark(), &|bytes| self.space.check(bytes))?;
-        if step == Compaction::Done {
+        if matches!(step, Compaction::Done | Compaction::Tidied) {
             fail_point("disk.after_compact");
             self.compactions.fetch_add(1, Ordering::Relaxed);
             self.files_changed();
@@ -461,7 +470,9 @@ impl Shared {
 
     fn files_changed(&self) {
         let most = self.keyspaces_in_use().map(|keyspace| keyspace.store.unsorted_runs()).max();
-        self.runs.store(most.unwrap_or(0), Ordering::Relaxed);
+        let most = most.unwrap_or(0);
+        self.runs.store(most, Ordering::Relaxed);
+        self.way.note_writers(most >= NEAR_FULL_RUNS);
         let _orders = self.orders.lock();
         self.room.notify_all();
     }

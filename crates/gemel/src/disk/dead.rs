@@ -8,24 +8,28 @@
 //! over openings. A merge pays if at least half of what it reads may go. So the work is at most proportional to the dead
 //! versions that were written. Nobody knows how many keys two files have in common. That matters little: the crate lets
 //! three unsorted files stay, and merges more of them by itself.
+//!
+//! A merge has a maximum of bytes. The dead versions of a larger table go with the usual merges, as rows are written.
 
 use lsm_tree::table::{Block, DataBlock};
 use lsm_tree::{AbstractTree, CompressionType, SeqNo, Table, TableId, Tree};
 use parking_lot::Mutex;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
 /// Bytes of files below which a merge for the sake of dead versions does not pay. A scan of them takes a millisecond.
 /// Tests have small files.
 const SMALL: u64 = if cfg!(test) { 0 } else { 64 << 10 };
+/// Number of the last level, in which deletions need not stay.
+const LAST_LEVEL: u8 = 6;
 /// Name of the number of different keys in a file's metadata.
 const KEY_COUNT: &[u8] = b"key_count";
 
 /// A merge that frees dead versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tidying {
-    /// Merges the unsorted files with those below that they overlap.
-    Unsorted,
+    /// Merges the unsorted files with all those of the highest level below that has some.
+    Unsorted { into: u8 },
     /// Merges all files.
     All,
 }
@@ -56,13 +60,20 @@ impl Counts {
 }
 
 impl Dead {
-    /// Returns the merge that frees the most, if one pays. Only for trees without a version above the watermark.
-    pub(super) fn worth_merging(&self, tree: &Tree) -> Option<Tidying> {
+    /// Returns the merge that pays, if there is one, and the bytes that it reads: at most `most`. Only for trees without a
+    /// version above the watermark.
+    pub(super) fn worth_merging(&self, tree: &Tree, most: u64) -> Option<(Tidying, u64)> {
         let version = tree.current_version();
         let mut keys = self.keys.lock();
         let mut count = |table: &Table| {
-            let distinct = *keys.entry(table.id()).or_insert_with(|| distinct_keys(table));
             let metadata = &table.metadata;
+            let known = keys.get(&table.id()).copied().or_else(|| {
+                let read = distinct_keys(table)?;
+                keys.insert(table.id(), read);
+                Some(read)
+            });
+            // If the file can't be read, none of its versions counts as dead: a merge that reads it will meet the error.
+            let distinct = known.unwrap_or(metadata.item_count);
             Counts {
                 bytes: metadata.file_size,
                 versions: metadata.item_count,
@@ -75,39 +86,41 @@ impl Dead {
             tables.iter().for_each(|table| sum.add(count(table)));
             sum
         };
-        let (mut all, mut unsorted, mut below) = (Counts::default(), Counts::default(), Counts::default());
+        let (mut all, mut unsorted) = (Counts::default(), Counts::default());
+        // The first level below the unsorted files that has some; the last level if none has.
+        let (mut into, mut below) = (LAST_LEVEL, Counts::default());
         version.l0().iter().for_each(|run| unsorted.add(sum(run)));
-        let range = (!version.l0().is_empty()).then(|| version.l0().aggregate_key_range());
-        for run in version.iter_levels().skip(1).flat_map(|level| level.iter()) {
-            all.add(sum(run));
-            if let Some(range) = &range {
-                below.add(sum(run.get_overlapping(range)));
+        for (number, level) in (1..=LAST_LEVEL).zip(version.iter_levels().skip(1)) {
+            let mut files = Counts::default();
+            level.iter().for_each(|run| files.add(sum(run)));
+            if below.bytes == 0 && files.bytes > 0 {
+                (into, below) = (number, files);
             }
+            all.add(files);
         }
         all.add(unsorted);
-        let tables: Vec<TableId> = version.iter_tables().map(Table::id).collect();
+        below.add(unsorted);
+        let tables: HashSet<TableId> = version.iter_tables().map(Table::id).collect();
         if keys.len() > 2 * tables.len() {
             keys.retain(|id, _| tables.contains(id));
         }
-        below.add(unsorted);
-        // A deletion goes together with a row below.
-        let dead = unsorted.versions.saturating_sub(unsorted.keys) + 2 * unsorted.deletions;
-        if range.is_some() && below.bytes >= SMALL && 2 * dead >= below.versions {
-            return Some(Tidying::Unsorted);
+        // A deletion goes together with a row below. In a level that is not the last one, the deletion itself stays.
+        let rows_of_deletion = if into == LAST_LEVEL { 2 } else { 1 };
+        let dead = unsorted.versions.saturating_sub(unsorted.keys) + rows_of_deletion * unsorted.deletions;
+        let pays =
+            |files: &Counts, dead: u64| (SMALL..=most).contains(&files.bytes) && 2 * dead >= files.versions;
+        if !version.l0().is_empty() && pays(&below, dead) {
+            return Some((Tidying::Unsorted { into }, below.bytes));
         }
         let dead = all.versions.saturating_sub(all.keys) + all.deletions;
-        (all.bytes >= SMALL && 2 * dead >= all.versions).then_some(Tidying::All)
+        pays(&all, dead).then_some((Tidying::All, all.bytes))
     }
 }
 
-/// Returns the number of different keys in a file. If it can't be read, no version of the file counts as dead: a merge
-/// that reads the file will meet the error.
-fn distinct_keys(table: &Table) -> u64 {
-    let read = || -> Option<u64> {
-        let file = File::open(&*table.path).ok()?;
-        let block = Block::from_file(&file, table.regions.metadata, CompressionType::None).ok()?;
-        let entry = DataBlock::new(block).point_read(KEY_COUNT, SeqNo::MAX)?;
-        Some(u64::from_le_bytes(entry.value.get(..8)?.try_into().ok()?))
-    };
-    read().unwrap_or(table.metadata.item_count)
+/// Returns the number of different keys in a file, or none if it can't be read.
+fn distinct_keys(table: &Table) -> Option<u64> {
+    let file = File::open(&*table.path).ok()?;
+    let block = Block::from_file(&file, table.regions.metadata, CompressionType::None).ok()?;
+    let entry = DataBlock::new(block).point_read(KEY_COUNT, SeqNo::MAX)?;
+    Some(u64::from_le_bytes(entry.value.get(..8)?.try_into().ok()?))
 }

@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Maximum number of gaps in a keyspace for each direction, of some 150 bytes each. Beyond that a new gap replaces
-/// another one.
+/// Maximum number of gaps in a keyspace for each direction, of some 150 bytes each. Beyond that a new gap replaces one
+/// that no scan has used for long.
 const MANY: usize = 1 << 16;
 /// An owner that is not the number of any transaction.
 const NOBODY: u64 = 0;
@@ -87,9 +87,15 @@ struct Sides {
     backward: Side,
 }
 
-/// The gaps that scans in one direction have found, which do not overlap. The key of a gap is the end at which a scan
-/// comes to it: the lower one for forward scans, the upper one for backward scans.
-type Side = BTreeMap<Edge, Gap>;
+/// The gaps that scans in one direction have found.
+#[derive(Debug, Default)]
+struct Side {
+    /// They do not overlap. The key of a gap is the end at which a scan comes to it: the lower one for forward scans, the
+    /// upper one for backward scans.
+    gaps: BTreeMap<Edge, Gap>,
+    /// Where the last search for a gap to forget has ended.
+    hand: Option<Edge>,
+}
 
 #[derive(Debug)]
 struct Gap {
@@ -97,6 +103,37 @@ struct Gap {
     end: Edge,
     /// No snapshot at or after this sees a key in the gap.
     since: Timestamp,
+    /// True if a scan has skipped it since the last search passed by.
+    is_used: bool,
+}
+
+impl Side {
+    /// Returns the gap in which a scan at `place` is.
+    fn around(&mut self, place: &Edge, direction: Direction) -> Option<(&Edge, &mut Gap)> {
+        match direction {
+            Direction::Forward => {
+                self.gaps.range_mut(..=place).next_back().filter(|(_, gap)| *place < gap.end)
+            }
+            Direction::Backward => self.gaps.range_mut(place..).next().filter(|(_, gap)| gap.end < *place),
+        }
+    }
+
+    /// Forgets a gap that was not used since the last search passed by. Every continued scan notes a gap, also where
+    /// nothing was deleted. Such a gap must not replace the one at the head of a queue.
+    fn forget_one(&mut self) {
+        while !self.gaps.is_empty() {
+            let rest = self.hand.take().map_or(Bound::Unbounded, Bound::Excluded);
+            // After the last gap the search goes on at the first one.
+            let Some((place, gap)) = self.gaps.range_mut((rest, Bound::Unbounded)).next() else { continue };
+            let place = place.clone();
+            if !std::mem::take(&mut gap.is_used) {
+                self.gaps.remove(&place);
+                self.hand = Some(place);
+                return;
+            }
+            self.hand = Some(place);
+        }
+    }
 }
 
 impl Sides {
@@ -105,14 +142,6 @@ impl Sides {
             Direction::Forward => &mut self.forward,
             Direction::Backward => &mut self.backward,
         }
-    }
-}
-
-/// Returns the gap in which a scan at `place` is.
-fn around<'a>(side: &'a mut Side, place: &Edge, direction: Direction) -> Option<(&'a Edge, &'a mut Gap)> {
-    match direction {
-        Direction::Forward => side.range_mut(..=place).next_back().filter(|(_, gap)| *place < gap.end),
-        Direction::Backward => side.range_mut(place..).next().filter(|(_, gap)| gap.end < *place),
     }
 }
 
@@ -140,7 +169,7 @@ impl Gaps {
         let mut sides = self.sides.lock();
         for direction in [Direction::Forward, Direction::Backward] {
             let place = Edge::before(key.clone(), direction);
-            if let Some((_, gap)) = around(sides.of(direction), &place, direction) {
+            if let Some((_, gap)) = sides.of(direction).around(&place, direction) {
                 gap.end = place;
             }
         }
@@ -149,8 +178,9 @@ impl Gaps {
     /// Returns the place at which a scan at `at` may begin instead of `place`.
     pub(super) fn end_of(&self, place: &Edge, direction: Direction, at: Timestamp) -> Option<Edge> {
         let mut sides = self.sides.lock();
-        let gap = around(sides.of(direction), place, direction).filter(|(_, gap)| gap.since <= at);
-        gap.map(|(_, gap)| gap.end.clone())
+        let (_, gap) = sides.of(direction).around(place, direction).filter(|(_, gap)| gap.since <= at)?;
+        gap.is_used = true;
+        Some(gap.end.clone())
     }
 
     /// Notes that a scan at `at` from `place` found nothing before `end`. `skipped` is where it began, if a gap led
@@ -177,7 +207,7 @@ impl Gaps {
         // gap in `note_put`.
         let mut sides = self.sides.lock();
         let side = sides.of(direction);
-        let first = match (around(side, place, direction), skipped) {
+        let first = match (side.around(place, direction), skipped) {
             (Some((first, gap)), Some(skipped)) if gap.end == *skipped && gap.since <= at => first.clone(),
             (None, None) => place.clone(),
             // Another scan has learnt more, or its gap is too new to be used here.
@@ -192,14 +222,14 @@ impl Gaps {
             Direction::Forward => (Bound::Excluded(&first), Bound::Excluded(end)),
             Direction::Backward => (Bound::Excluded(end), Bound::Excluded(&first)),
         };
-        let merged: Vec<Edge> = side.range::<Edge, _>(within).map(|(place, _)| place.clone()).collect();
+        let merged: Vec<Edge> = side.gaps.range::<Edge, _>(within).map(|(place, _)| place.clone()).collect();
         for place in &merged {
-            side.remove(place);
+            side.gaps.remove(place);
         }
-        side.insert(first, Gap { end: end.clone(), since: at });
-        if side.len() > MANY {
-            side.pop_first();
+        if side.gaps.len() >= MANY && !side.gaps.contains_key(&first) {
+            side.forget_one();
         }
+        side.gaps.insert(first, Gap { end: end.clone(), since: at, is_used: skipped.is_some() });
     }
 }
 
@@ -243,7 +273,7 @@ mod tests {
         assert_eq!(end_of(&gaps, "a", 6), None);
         assert_eq!(end_of(&gaps, "a", 7), Some(at("k")));
         learn(&gaps, &recent, "0", None, "z", 9);
-        assert_eq!(gaps.sides.lock().forward.len(), 1, "the larger one replaces the smaller");
+        assert_eq!(gaps.sides.lock().forward.gaps.len(), 1, "the larger one replaces the smaller");
     }
 
     #[test]
@@ -281,7 +311,7 @@ mod tests {
         assert_eq!(end_of(&Edge::Top), Some(after("k")), "the scan skipped too far");
         gaps.learn(&recent, Direction::Backward, &Edge::Top, Some(&after("k")), &after("b"), Timestamp(7));
         assert_eq!((end_of(&Edge::Top), end_of(&at("d"))), (Some(after("b")), Some(after("b"))));
-        assert_eq!(gaps.sides.lock().backward.len(), 1);
+        assert_eq!(gaps.sides.lock().backward.gaps.len(), 1);
     }
 
     #[test]
@@ -313,13 +343,17 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_gaps_is_limited() {
+    fn the_number_of_gaps_is_limited_and_those_in_use_stay() {
         let (gaps, recent) = gaps();
-        for number in 0..MANY as u64 + 10 {
-            let [first, end] =
-                [2 * number, 2 * number + 1].map(|number| Edge::At(Key::new(&number.to_be_bytes()), false));
+        let place = |number: u64| Edge::At(Key::new(&number.to_be_bytes()), false);
+        let is_known = |number| gaps.end_of(&place(2 * number), Direction::Forward, Timestamp(1)).is_some();
+        for number in 0..3 * MANY as u64 {
+            let (first, end) = (place(2 * number), place(2 * number + 1));
             gaps.learn(&recent, Direction::Forward, &first, None, &end, Timestamp(1));
+            if number % 1000 == 0 {
+                assert!(is_known(0) && is_known(7000.min(number)), "after {number}");
+            }
         }
-        assert_eq!(gaps.sides.lock().forward.len(), MANY);
+        assert_eq!(gaps.sides.lock().forward.gaps.len(), MANY);
     }
 }

@@ -19,12 +19,13 @@
 //!
 //! Nor does the crate merge files because their versions are dead: see [`super::dead`].
 
-use super::attempts::Attempts;
+use super::attempts::{Attempts, Outcome};
 use super::dead::{Dead, Tidying};
 use super::intact::{self, TreeFiles};
 use super::memtable::Memtable;
 use super::merge::{Row, SHIFT, merge, source, timestamp};
 use super::store::{BlockReads, Compaction, Room, Store};
+use super::way::{Way, WayFactory, is_interruption};
 use crate::engine::{Each, Found};
 use crate::error::{Error, Result};
 use crate::ids::Direction;
@@ -32,7 +33,7 @@ use crate::key::{Key, KeyRange};
 use crate::mvcc::{Draft, History, Seen};
 use crate::order::clock::Timestamp;
 use arc_swap::ArcSwap;
-use lsm_tree::compaction::Leveled;
+use lsm_tree::compaction::{Leveled, PullDown};
 use lsm_tree::{
     AbstractTree, AnyTree, Cache, Config, DescriptorTable, InternalValue, SeqNo, SequenceNumberCounter,
     Table, Tree, ValueType,
@@ -60,6 +61,13 @@ const FILE_BYTES: u64 = 32 << 20;
 /// Maximum bytes of a keyspace's files that must be free for a usual merge, which rewrites a part of them.
 const MERGED_BYTES: u64 = 512 << 20;
 
+/// Maximum bytes that a merge for the sake of dead versions reads: half a minute's work.
+const TIDIED_BYTES: u64 = 8 * MERGED_BYTES;
+
+/// After a merge had to give way, the next one begins once so many times its duration have passed. So at most a fifth of
+/// the time is spent in vain.
+const PATIENCE: u32 = 4;
+
 /// Number of looks at the list of files on disk, a millisecond apart, until it counts as a different one.
 const LOOKS: usize = 1000;
 
@@ -68,14 +76,16 @@ const LOOKS: usize = 1000;
 pub(crate) struct LsmShared {
     cache: Arc<Cache>,
     descriptors: Arc<DescriptorTable>,
+    way: Arc<Way>,
 }
 
 impl LsmShared {
     /// Makes a block cache and a table of open files.
-    pub(crate) fn new(cache_bytes: u64) -> Self {
+    pub(crate) fn new(cache_bytes: u64, way: Arc<Way>) -> Self {
         Self {
             cache: Arc::new(Cache::with_capacity_bytes(cache_bytes)),
             descriptors: Arc::new(DescriptorTable::new(OPEN_FILES)),
+            way,
         }
     }
 
@@ -101,6 +111,9 @@ pub(crate) struct LsmStore {
     /// True while a compaction runs that may drop versions because of this check.
     relying: AtomicBool,
     dead: Dead,
+    /// No merge for the sake of dead versions begins before this.
+    patience: Mutex<Option<Instant>>,
+    way: WayFactory,
     attempts: Attempts,
 }
 
@@ -108,9 +121,11 @@ impl LsmStore {
     /// Opens the tree in a directory, and makes it if there is none.
     pub(crate) fn open(path: &Path, shared: &LsmShared) -> Result<Self> {
         intact::verify(path).map_err(|error| damaged_files(path, error))?;
+        let way = WayFactory::new(Arc::clone(&shared.way));
         let opened = Config::new(path, SequenceNumberCounter::default(), SequenceNumberCounter::default())
             .use_cache(Arc::clone(&shared.cache))
             .use_descriptor_table(Some(Arc::clone(&shared.descriptors)))
+            .with_compaction_filter_factory(Some(Arc::new(way.clone())))
             .open();
         match opened {
             Ok(AnyTree::Standard(tree)) => Ok(Self {
@@ -120,6 +135,8 @@ impl LsmStore {
                 files: Mutex::default(),
                 relying: AtomicBool::new(false),
                 dead: Dead::default(),
+                patience: Mutex::default(),
+                way,
                 attempts: Attempts::default(),
             }),
             // A blob tree has values in files of their own, which Gemel never configures.
@@ -171,21 +188,26 @@ impl LsmStore {
     ///
     /// # Errors
     /// [`Error::DiskFull`] if there was no space and the tree is as before, so the attempt can be repeated. It writes all
-    /// its files anew then, and syncs them, so nothing depends on what was written or synced in vain.
+    /// its files anew then, and syncs them, so nothing depends on what was written or synced in vain. A merge that gave way
+    /// leaves the tree as before too.
     fn attempt<T>(&self, what: &'static str, write: impl FnOnce() -> lsm_tree::Result<T>) -> Result<T> {
-        let first = self.tree.next_table_id();
-        self.attempts.begin(first);
-        let written = write();
-        let failed = written.is_err();
-        let outcome = written.map_err(|error| {
-            let error = self.refused(what, error);
-            let repeatable = error.is_for_lack_of_space() && self.is_as_on_disk();
-            if repeatable { Error::DiskFull(format!("the disk is full ({error})")) } else { error }
-        });
-        // If the list on disk is not the one in memory, nobody knows which files it needs.
-        let strays = failed && matches!(outcome, Err(Error::DiskFull(_)));
-        self.attempts.end(first, self.tree.next_table_id(), !strays);
-        outcome
+        let first = self.attempts.begin(|| self.tree.next_table_id());
+        let (result, outcome) = match write() {
+            Ok(written) => (Ok(written), Outcome::Done),
+            Err(error) => {
+                let error = self.refused(what, error);
+                let lacks_space = error.is_for_lack_of_space();
+                // If the list on disk is not the one in memory, nobody knows which files it needs.
+                if (lacks_space || is_interruption(&error)) && self.is_as_on_disk() {
+                    let full = lacks_space.then(|| Error::DiskFull(format!("the disk is full ({error})")));
+                    (Err(full.unwrap_or(error)), Outcome::Failed)
+                } else {
+                    (Err(error), Outcome::Unknown)
+                }
+            }
+        };
+        self.attempts.end(first, self.tree.next_table_id(), outcome);
+        result
     }
 
     /// Returns true if the list of files on disk is the one in memory.
@@ -229,23 +251,41 @@ impl LsmStore {
 
     /// Merges files whose versions are mostly dead. There must be nothing usual to merge.
     fn tidy(&self, watermark: Timestamp, room: &Room<'_>) -> Result<Compaction> {
-        let Some(tidying) = self.dead.worth_merging(&self.tree) else { return Ok(Compaction::Idle) };
+        if self.patience.lock().is_some_and(|until| Instant::now() < until) {
+            return Ok(Compaction::Later);
+        }
+        let Some((tidying, bytes)) = self.dead.worth_merging(&self.tree, TIDIED_BYTES) else {
+            return Ok(Compaction::Idle);
+        };
         // Nobody waits for this merge, so it does not report a lack of space.
-        if room(self.disk_bytes()).is_err() || !self.may_drop(watermark) {
+        if room(bytes).is_err() || !self.may_drop(watermark) {
             return Ok(Compaction::Later);
         }
         let threshold = seqno(watermark) + 1;
-        let changed = self.merge(|tree| match tidying {
-            Tidying::Unsorted => tree.compact(leveled(1), threshold),
-            Tidying::All => tree.major_compact(FILE_BYTES, threshold),
-        })?;
-        Ok(if changed { Compaction::Done } else { Compaction::Idle })
+        let begun = Instant::now();
+        let merged = self.merge(|tree| {
+            let _giving = self.way.give();
+            match tidying {
+                Tidying::Unsorted { into } => tree.compact(Arc::new(PullDown(0, into)), threshold),
+                Tidying::All => tree.major_compact(FILE_BYTES, threshold),
+            }
+        });
+        match merged {
+            Ok(true) => Ok(Compaction::Tidied),
+            Ok(false) => Ok(Compaction::Idle),
+            Err(Error::DiskFull(_)) => Ok(Compaction::Later),
+            Err(error) if is_interruption(&error) => {
+                *self.patience.lock() = Some(Instant::now() + PATIENCE * begun.elapsed());
+                Ok(Compaction::Later)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
-/// Returns a strategy that merges the unsorted files once there are so many.
-fn leveled(unsorted: u8) -> Arc<Leveled> {
-    Arc::new(Leveled::default().with_table_target_size(FILE_BYTES).with_l0_threshold(unsorted))
+/// Returns the strategy of usual merges.
+fn leveled() -> Arc<Leveled> {
+    Arc::new(Leveled::default().with_table_target_size(FILE_BYTES).with_l0_threshold(USUAL_RUNS))
 }
 
 impl Store for LsmStore {
@@ -304,6 +344,10 @@ impl Store for LsmStore {
         self.memtables.load()[0].bytes()
     }
 
+    fn sealed_bytes(&self) -> u64 {
+        self.memtables.load().iter().skip(1).map(|memtable| memtable.bytes()).sum()
+    }
+
     fn clear(&self) -> Result<()> {
         // Files that are only forgotten would stay open in the table of descriptors. This marks them as deleted.
         let cleared = self
@@ -356,12 +400,12 @@ impl Store for LsmStore {
             };
         }
         let changed = if self.may_drop(watermark) {
-            self.merge(|tree| tree.compact(leveled(USUAL_RUNS), seqno(watermark) + 1))?
+            self.merge(|tree| tree.compact(leveled(), seqno(watermark) + 1))?
         } else if self.tree.l0_run_count() < URGENT_RUNS {
             return Ok(Compaction::Later);
         } else {
             // No version has a sequence number below this, so none is dropped.
-            self.merge(|tree| tree.compact(leveled(USUAL_RUNS), SHIFT))?
+            self.merge(|tree| tree.compact(leveled(), SHIFT))?
         };
         if changed { Ok(Compaction::Done) } else { self.tidy(watermark, room) }
     }

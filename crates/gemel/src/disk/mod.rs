@@ -28,6 +28,7 @@ mod space;
 mod store;
 #[cfg(test)]
 mod tests;
+mod way;
 
 use crate::engine::{Clash, Each, Engine, Found, Handle, Refusal, Write};
 use crate::error::{Error, Result};
@@ -130,7 +131,7 @@ impl DiskEngine {
         Ok(Self {
             directory: directory.into(),
             database,
-            trees: LsmShared::new(options.cache_bytes),
+            trees: LsmShared::new(options.cache_bytes, Arc::clone(&shared.way)),
             shared,
             remembered_writes: options.remembered_writes,
             opening: Mutex::new(()),

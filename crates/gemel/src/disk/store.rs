@@ -15,7 +15,10 @@ pub(crate) enum Compaction {
     Idle,
     /// Some files were merged; there may be more to do.
     Done,
-    /// There may be work, but it is better done once the watermark has passed the versions in the files.
+    /// Some files were merged for the sake of dead versions; other keyspaces may need it more.
+    Tidied,
+    /// There may be work, but it must wait: for the watermark to pass the versions in the files, for space, or for those
+    /// that it gave way to.
     Later,
 }
 
@@ -52,6 +55,9 @@ pub(crate) trait Store: Send + Sync {
     /// Returns the bytes of the memtable that is not sealed, as [`Store::insert`] counted them.
     fn memtable_bytes(&self) -> u64;
 
+    /// Returns the bytes of the sealed memtables, counted in the same way.
+    fn sealed_bytes(&self) -> u64;
+
     /// Drops all content. Nobody may insert any more; readers may miss rows.
     fn clear(&self) -> Result<()>;
 
@@ -66,10 +72,10 @@ pub(crate) trait Store: Send + Sync {
     /// for room for the files that it writes. After [`Error::DiskFull`](crate::Error::DiskFull) it can be called again.
     fn compact(&self, watermark: Timestamp, room: &Room<'_>) -> Result<Compaction>;
 
-    /// Returns true if a flush or merge without space may have left files.
+    /// Returns true if a flush or merge that failed may have left files.
     fn has_strays(&self) -> bool;
 
-    /// Removes the files that a flush or merge without space has left. Nobody may flush or compact meanwhile.
+    /// Removes the files that a flush or merge that failed has left. Nobody may flush or compact meanwhile.
     fn remove_strays(&self);
 
     /// Returns the maximum number of unsorted files that a read of one key has to search before the sorted ones.

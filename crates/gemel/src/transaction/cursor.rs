@@ -18,7 +18,8 @@ const BATCH_ROWS: usize = 256;
 const BATCH_GROWTH: usize = 4;
 /// A batch ends once it has this many bytes, so large values are not read ahead.
 const BATCH_BYTES: usize = 1 << 16;
-/// Maximum number of own writes whose keys a cursor looks up at once.
+/// Maximum number of own writes whose keys a cursor looks up at once. The first look is for one key: a transaction that
+/// writes a new key at each step looks at each step.
 const OWN_KEYS: usize = 64;
 
 /// A key and its value.
@@ -153,6 +154,8 @@ struct OwnKeys {
     next: usize,
     /// True if the range has more keys after these.
     are_more: bool,
+    /// Number of keys that were looked up last.
+    batch: usize,
 }
 
 impl OwnKeys {
@@ -171,8 +174,10 @@ impl OwnKeys {
         place: impl FnOnce() -> Place,
     ) {
         let from = if self.state != Some(writes.state()) {
+            self.batch = 1;
             place()
         } else if self.next == self.keys.len() && self.are_more {
+            self.batch = (self.batch * BATCH_GROWTH).min(OWN_KEYS);
             self.keys.last().map_or_else(place, |last| Place::beyond(last.clone(), direction))
         } else {
             return;
@@ -181,10 +186,10 @@ impl OwnKeys {
         self.keys.clear();
         if let Some(rest) = from.rest(range, direction) {
             let keys = writes.range(keyspace.id, &rest, direction).map(|(key, _)| key.clone());
-            self.keys.extend(keys.take(OWN_KEYS));
+            self.keys.extend(keys.take(self.batch));
         }
         (self.state, self.next) = (Some(writes.state()), 0);
-        self.are_more = self.keys.len() == OWN_KEYS;
+        self.are_more = self.keys.len() == self.batch;
     }
 
     fn first(&self) -> Option<&Key> {

@@ -18,7 +18,7 @@ fn stamp(store: &LsmStore, key: &str, at: u64) -> Option<u64> {
 
 fn store() -> (tempfile::TempDir, LsmStore) {
     let directory = tempfile::tempdir().unwrap();
-    let store = LsmStore::open(directory.path(), &LsmShared::new(1 << 20)).unwrap();
+    let store = LsmStore::open(directory.path(), &LsmShared::new(1 << 20, Arc::default())).unwrap();
     (directory, store)
 }
 
@@ -72,6 +72,65 @@ fn compactions_wait_for_the_watermark_until_there_are_too_many_files() {
     for at in 1..=URGENT_RUNS as u64 {
         assert_eq!(stamp(&store, "k", at), Some(at), "every version is kept");
     }
+}
+
+/// Writes versions of large rows, and flushes them as if a snapshot before the first one still read them.
+fn put_versions(store: &LsmStore, at: std::ops::RangeInclusive<u64>) {
+    for at in at {
+        for key in 0_u8..34 {
+            store.insert(&Key::new(&[key]), Some(Draft::from(&[at as u8; 1 << 20])), Timestamp(at));
+        }
+    }
+    store.rotate();
+    store.flush(Timestamp(0)).unwrap();
+}
+
+/// Returns the names of the files in the tree's directory of tables.
+fn table_files(store: &LsmStore) -> Vec<String> {
+    let entries = std::fs::read_dir(store.path.join(intact::TABLES)).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[test]
+fn dead_versions_of_a_table_larger_than_a_file_go_into_its_last_level() {
+    let (_directory, store) = store();
+    let compact = |at| store.compact(Timestamp(at), &|_| Ok(())).unwrap();
+    put_versions(&store, 1..=1);
+    while compact(1) != Compaction::Idle {}
+    put_versions(&store, 2..=4);
+    let before = store.disk_bytes();
+    assert_eq!(compact(4), Compaction::Tidied);
+    assert_eq!(compact(4), Compaction::Idle);
+    assert!(store.disk_bytes() < before / 3, "{} of {before}", store.disk_bytes());
+    let levels: Vec<usize> =
+        store.tree.current_version().iter_levels().map(|level| level.table_count()).collect();
+    assert!(levels[..6].iter().all(|files| *files == 0) && levels[6] > 0, "{levels:?}");
+    assert_eq!(store.tree.approximate_len(), 34);
+}
+
+#[test]
+fn a_merge_of_dead_versions_gives_way_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let way = Arc::new(Way::default());
+    let store = LsmStore::open(directory.path(), &LsmShared::new(1 << 20, Arc::clone(&way))).unwrap();
+    put_versions(&store, 1..=3);
+    let (before, files) = (store.disk_bytes(), table_files(&store));
+    let compact = || store.compact(Timestamp(3), &|_| Ok(())).unwrap();
+    // The way to the last level is free, so the first step is no merge.
+    assert_eq!(compact(), Compaction::Done);
+    way.note_writers(true);
+    assert_eq!(compact(), Compaction::Later);
+    assert!(store.patience.lock().is_some());
+    store.remove_strays();
+    assert_eq!((store.disk_bytes(), table_files(&store)), (before, files));
+    way.note_writers(false);
+    let begun = Instant::now();
+    while compact() == Compaction::Later {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never begins anew");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(store.disk_bytes() < before / 2);
+    assert_eq!(table_files(&store).len(), store.tree.table_count());
 }
 
 /// A change of the store.
