@@ -1,7 +1,7 @@
 //! Files that failed attempts to write leave behind.
 //!
-//! The tree's crate leaves the files of a flush or a merge that failed, and only opening removes them. If the disk was
-//! full, they would keep it full. An attempt's files have the numbers that were given out while it ran. Another attempt
+//! The tree's crate leaves the files of a flush or a merge that failed, and only opening removes them. Some fail for lack of
+//! space, and their files would keep the disk full; others are interrupted. An attempt's files have the numbers that were given out while it ran. Another attempt
 //! may have run beside it and have succeeded. So each attempt notes which of its files became part of the tree: readers may
 //! still use such a file, even after the tree has dropped it.
 
@@ -141,11 +141,18 @@ mod tests {
         std::thread::scope(|scope| {
             attempts.begin(|| {
                 // The other attempt makes the file 6. Its thread waits for the lock until this one is noted.
-                scope.spawn(|| {
+                let (ended, ending) = std::sync::mpsc::channel();
+                let attempts = &attempts;
+                scope.spawn(move || {
                     attempts.list([6]);
                     attempts.end(6, 7, Outcome::Done);
+                    // Nobody may wait for it any more.
+                    let _ = ended.send(());
                 });
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                assert!(
+                    ending.recv_timeout(std::time::Duration::from_millis(200)).is_err(),
+                    "no lock was held"
+                );
                 6
             });
         });

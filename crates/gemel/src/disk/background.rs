@@ -1,9 +1,9 @@
 //! Background work from memory to files: sealing, flushing, compaction, and stalling writers when these can't keep up.
 
+use super::interrupt::Interrupts;
 use super::keyspace::Keyspace;
 use super::space::Space;
 use super::store::Compaction;
-use super::way::Way;
 use super::{BeforeFlush, DiskState, NAME};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
@@ -23,9 +23,10 @@ use std::time::Duration;
 const FULL_BUFFERS: u64 = 3;
 /// Number of unsorted runs of files in one keyspace at which commits wait.
 const FULL_RUNS: usize = 24;
-/// Number of unsorted runs from which other merges give way, so commits need not wait.
+/// Number of unsorted runs from which other merges are interrupted, so commits need not wait.
 const NEAR_FULL_RUNS: usize = FULL_RUNS / 2;
-/// Interval at which a compaction that waits for the watermark or for space is retried, and a flush that waits for space.
+/// Interval at which a flush that waits for space is retried, and a compaction that waits for the watermark, for space or
+/// for the end of a pause.
 const LATER: Duration = Duration::from_millis(200);
 
 /// The state that commits and the background threads share.
@@ -38,8 +39,8 @@ pub(crate) struct Shared {
     pub(crate) watermark: AtomicU64,
     before_flush: BeforeFlush,
     pub(super) space: Space,
-    /// Lets the merges of the trees give way.
-    pub(super) way: Arc<Way>,
+    /// Interrupts the merges of the trees.
+    pub(super) interrupts: Arc<Interrupts>,
     write_buffer_bytes: u64,
     /// Bytes of writes that are not sealed.
     active_bytes: AtomicU64,
@@ -113,7 +114,7 @@ impl Shared {
             watermark: AtomicU64::new(0),
             before_flush,
             space: Space::new(directory),
-            way: Arc::default(),
+            interrupts: Arc::default(),
             write_buffer_bytes,
             active_bytes: AtomicU64::new(0),
             sealed_bytes: AtomicU64::new(0),
@@ -172,7 +173,7 @@ impl Shared {
 
     /// Tells the threads to end.
     pub(crate) fn stop(&self) {
-        self.way.need_for_good();
+        self.interrupts.interrupt_for_good();
         self.orders.lock().stop = true;
         self.ordered.notify_all();
         self.room.notify_all();
@@ -288,6 +289,7 @@ impl Shared {
             Err(Error::DiskFull(why)) => Some(why.clone()),
             _ => None,
         };
+        self.interrupts.note_space(orders.flush_waits.is_some());
         self.room.notify_all();
     }
 
@@ -301,7 +303,6 @@ impl Shared {
         while self.await_order(again, |orders| std::mem::take(&mut orders.compact)) {
             let compacted = self.compact();
             self.note_space(&compacted, |orders| &mut orders.compaction_waits);
-            self.remove_strays();
             again = match compacted {
                 Ok(Compaction::Later) | Err(Error::DiskFull(_)) => Some(LATER),
                 Ok(_) => None,
@@ -357,7 +358,7 @@ impl Shared {
     fn hold_files(&self) -> [MutexGuard<'_, ()>; 2] {
         // Always in this order, so no two wait for each other. A compaction can take long, and waiting for it first does
         // not hold up flushes.
-        [self.way.need_for(|| self.compacting.lock()), self.flushing.lock()]
+        [self.interrupts.while_waiting(|| self.compacting.lock()), self.flushing.lock()]
     }
 
     /// Calls `work` while no flush and no compaction changes the trees' lists of files.
@@ -385,14 +386,24 @@ impl Shared {
 
     /// Writes the sealed memtables to files.
     fn write_sealed(&self) -> Result<()> {
-        let written = self.keyspaces_in_use().try_for_each(|keyspace| keyspace.store.flush(self.watermark()));
-        // If one failed, the others are in files.
+        let mut written = Ok(());
+        for keyspace in self.keyspaces_in_use() {
+            match keyspace.store.flush(self.watermark()) {
+                Ok(()) => {}
+                // A smaller keyspace may find the space that it needs.
+                Err(full @ Error::DiskFull(_)) => written = written.and(Err(full)),
+                Err(error) => {
+                    written = Err(error);
+                    break;
+                }
+            }
+        }
         let left = self.keyspaces_in_use().map(|keyspace| keyspace.store.sealed_bytes()).sum();
         self.sealed_bytes.store(left, Ordering::Relaxed);
-        written?;
-        self.flushes.fetch_add(1, Ordering::Relaxed);
         self.files_changed();
         self.order_compaction();
+        written?;
+        self.flushes.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -409,7 +420,7 @@ impl Shared {
         }
     }
 
-    /// Merges files until all keyspaces are in good order or wait for the watermark.
+    /// Merges files until all keyspaces are in good order, or wait for what [`Compaction::Later`] names.
     fn compact(&self) -> Result<Compaction> {
         loop {
             let (mut all, mut tidied) = (Ok(Compaction::Idle), false);
@@ -418,10 +429,12 @@ impl Shared {
                     if self.orders.lock().stop {
                         return Ok(Compaction::Idle);
                     }
-                    match self.compact_once(keyspace) {
+                    let step = self.compact_once(keyspace);
+                    self.remove_strays();
+                    match step {
                         Ok(Compaction::Done) => continue,
                         Ok(Compaction::Idle) => {}
-                        // Under load each flush leaves dead versions. The other keyspaces come first.
+                        // One such merge for each keyspace in a pass: under load there may always be another.
                         Ok(Compaction::Tidied) => tidied = true,
                         Ok(Compaction::Later) => all = all.and(Ok(Compaction::Later)),
                         // A smaller keyspace may find the space that it needs.
@@ -459,9 +472,13 @@ impl Shared {
         if keyspace.is_gone.swap(true, Ordering::SeqCst) {
             return Ok(());
         }
-        let bytes = keyspace.store.memtable_bytes();
-        let counted = |active: u64| Some(active.saturating_sub(bytes));
-        let _ = self.active_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted);
+        let store = &keyspace.store;
+        for (counter, bytes) in
+            [(&self.active_bytes, store.memtable_bytes()), (&self.sealed_bytes, store.sealed_bytes())]
+        {
+            let counted = |counted: u64| Some(counted.saturating_sub(bytes));
+            let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted);
+        }
         keyspace.recent.clear();
         let cleared = keyspace.store.clear();
         self.files_changed();
@@ -469,11 +486,12 @@ impl Shared {
     }
 
     fn files_changed(&self) {
+        // Under the lock: a flush and a compaction may end at once, and the last number must stay.
+        let _orders = self.orders.lock();
         let most = self.keyspaces_in_use().map(|keyspace| keyspace.store.unsorted_runs()).max();
         let most = most.unwrap_or(0);
         self.runs.store(most, Ordering::Relaxed);
-        self.way.note_writers(most >= NEAR_FULL_RUNS);
-        let _orders = self.orders.lock();
+        self.interrupts.note_writers(most >= NEAR_FULL_RUNS);
         self.room.notify_all();
     }
 

@@ -60,8 +60,8 @@ impl Counts {
 }
 
 impl Dead {
-    /// Returns the merge that pays, if there is one, and the bytes that it reads: at most `most`. Only for trees without a
-    /// version above the watermark.
+    /// Returns the merge that pays, if there is one, and the bytes that it reads: at most `most`. The count is right only if
+    /// no version is above the watermark.
     pub(super) fn worth_merging(&self, tree: &Tree, most: u64) -> Option<(Tidying, u64)> {
         let version = tree.current_version();
         let mut keys = self.keys.lock();
@@ -87,6 +87,8 @@ impl Dead {
             sum
         };
         let (mut all, mut unsorted) = (Counts::default(), Counts::default());
+        // The files above the last level. A deletion there goes together with a row.
+        let mut above = Counts::default();
         // The first level below the unsorted files that has some; the last level if none has.
         let (mut into, mut below) = (LAST_LEVEL, Counts::default());
         version.l0().iter().for_each(|run| unsorted.add(sum(run)));
@@ -96,12 +98,16 @@ impl Dead {
             if below.bytes == 0 && files.bytes > 0 {
                 (into, below) = (number, files);
             }
+            if number < LAST_LEVEL {
+                above.add(files);
+            }
             all.add(files);
         }
+        above.add(unsorted);
         all.add(unsorted);
         below.add(unsorted);
-        let tables: HashSet<TableId> = version.iter_tables().map(Table::id).collect();
-        if keys.len() > 2 * tables.len() {
+        if keys.len() > 2 * version.table_count() {
+            let tables: HashSet<TableId> = version.iter_tables().map(Table::id).collect();
             keys.retain(|id, _| tables.contains(id));
         }
         // A deletion goes together with a row below. In a level that is not the last one, the deletion itself stays.
@@ -112,7 +118,7 @@ impl Dead {
         if !version.l0().is_empty() && pays(&below, dead) {
             return Some((Tidying::Unsorted { into }, below.bytes));
         }
-        let dead = all.versions.saturating_sub(all.keys) + all.deletions;
+        let dead = all.versions.saturating_sub(all.keys) + all.deletions + above.deletions;
         pays(&all, dead).then_some((Tidying::All, all.bytes))
     }
 }

@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Maximum number of gaps in a keyspace for each direction, of some 150 bytes each. Beyond that a new gap replaces one
 /// that no scan has used for long.
 const MANY: usize = 1 << 16;
+/// Maximum number of gaps in use that the search for one to forget passes. Commits wait for the search.
+const PASSED: usize = 64;
 /// An owner that is not the number of any transaction.
 const NOBODY: u64 = 0;
 
@@ -121,17 +123,19 @@ impl Side {
     /// Forgets a gap that was not used since the last search passed by. Every continued scan notes a gap, also where
     /// nothing was deleted. Such a gap must not replace the one at the head of a queue.
     fn forget_one(&mut self) {
+        let mut passed = 0;
         while !self.gaps.is_empty() {
             let rest = self.hand.take().map_or(Bound::Unbounded, Bound::Excluded);
             // After the last gap the search goes on at the first one.
             let Some((place, gap)) = self.gaps.range_mut((rest, Bound::Unbounded)).next() else { continue };
             let place = place.clone();
-            if !std::mem::take(&mut gap.is_used) {
+            if !std::mem::take(&mut gap.is_used) || passed == PASSED {
                 self.gaps.remove(&place);
                 self.hand = Some(place);
                 return;
             }
             self.hand = Some(place);
+            passed += 1;
         }
     }
 }

@@ -22,10 +22,10 @@
 use super::attempts::{Attempts, Outcome};
 use super::dead::{Dead, Tidying};
 use super::intact::{self, TreeFiles};
+use super::interrupt::{Interruptible, Interrupts, Pause, is_interruption};
 use super::memtable::Memtable;
 use super::merge::{Row, SHIFT, merge, source, timestamp};
 use super::store::{BlockReads, Compaction, Room, Store};
-use super::way::{Way, WayFactory, is_interruption};
 use crate::engine::{Each, Found};
 use crate::error::{Error, Result};
 use crate::ids::Direction;
@@ -61,12 +61,8 @@ const FILE_BYTES: u64 = 32 << 20;
 /// Maximum bytes of a keyspace's files that must be free for a usual merge, which rewrites a part of them.
 const MERGED_BYTES: u64 = 512 << 20;
 
-/// Maximum bytes that a merge for the sake of dead versions reads: half a minute's work.
+/// Maximum bytes that a merge for the sake of dead versions reads.
 const TIDIED_BYTES: u64 = 8 * MERGED_BYTES;
-
-/// After a merge had to give way, the next one begins once so many times its duration have passed. So at most a fifth of
-/// the time is spent in vain.
-const PATIENCE: u32 = 4;
 
 /// Number of looks at the list of files on disk, a millisecond apart, until it counts as a different one.
 const LOOKS: usize = 1000;
@@ -76,16 +72,16 @@ const LOOKS: usize = 1000;
 pub(crate) struct LsmShared {
     cache: Arc<Cache>,
     descriptors: Arc<DescriptorTable>,
-    way: Arc<Way>,
+    interrupts: Arc<Interrupts>,
 }
 
 impl LsmShared {
     /// Makes a block cache and a table of open files.
-    pub(crate) fn new(cache_bytes: u64, way: Arc<Way>) -> Self {
+    pub(crate) fn new(cache_bytes: u64, interrupts: Arc<Interrupts>) -> Self {
         Self {
             cache: Arc::new(Cache::with_capacity_bytes(cache_bytes)),
             descriptors: Arc::new(DescriptorTable::new(OPEN_FILES)),
-            way,
+            interrupts,
         }
     }
 
@@ -111,9 +107,9 @@ pub(crate) struct LsmStore {
     /// True while a compaction runs that may drop versions because of this check.
     relying: AtomicBool,
     dead: Dead,
-    /// No merge for the sake of dead versions begins before this.
-    patience: Mutex<Option<Instant>>,
-    way: WayFactory,
+    /// The pause of merges for the sake of dead versions.
+    pause: Mutex<Pause>,
+    interruptible: Interruptible,
     attempts: Attempts,
 }
 
@@ -121,11 +117,11 @@ impl LsmStore {
     /// Opens the tree in a directory, and makes it if there is none.
     pub(crate) fn open(path: &Path, shared: &LsmShared) -> Result<Self> {
         intact::verify(path).map_err(|error| damaged_files(path, error))?;
-        let way = WayFactory::new(Arc::clone(&shared.way));
+        let interruptible = Interruptible::new(Arc::clone(&shared.interrupts));
         let opened = Config::new(path, SequenceNumberCounter::default(), SequenceNumberCounter::default())
             .use_cache(Arc::clone(&shared.cache))
             .use_descriptor_table(Some(Arc::clone(&shared.descriptors)))
-            .with_compaction_filter_factory(Some(Arc::new(way.clone())))
+            .with_compaction_filter_factory(Some(Arc::new(interruptible.clone())))
             .open();
         match opened {
             Ok(AnyTree::Standard(tree)) => Ok(Self {
@@ -135,8 +131,8 @@ impl LsmStore {
                 files: Mutex::default(),
                 relying: AtomicBool::new(false),
                 dead: Dead::default(),
-                patience: Mutex::default(),
-                way,
+                pause: Mutex::default(),
+                interruptible,
                 attempts: Attempts::default(),
             }),
             // A blob tree has values in files of their own, which Gemel never configures.
@@ -188,20 +184,20 @@ impl LsmStore {
     ///
     /// # Errors
     /// [`Error::DiskFull`] if there was no space and the tree is as before, so the attempt can be repeated. It writes all
-    /// its files anew then, and syncs them, so nothing depends on what was written or synced in vain. A merge that gave way
-    /// leaves the tree as before too.
+    /// its files anew then, and syncs them, so nothing depends on what was written or synced in vain. A merge that was
+    /// interrupted leaves the tree as before too.
     fn attempt<T>(&self, what: &'static str, write: impl FnOnce() -> lsm_tree::Result<T>) -> Result<T> {
         let first = self.attempts.begin(|| self.tree.next_table_id());
         let (result, outcome) = match write() {
             Ok(written) => (Ok(written), Outcome::Done),
             Err(error) => {
                 let error = self.refused(what, error);
-                let lacks_space = error.is_for_lack_of_space();
-                // If the list on disk is not the one in memory, nobody knows which files it needs.
-                if (lacks_space || is_interruption(&error)) && self.is_as_on_disk() {
-                    let full = lacks_space.then(|| Error::DiskFull(format!("the disk is full ({error})")));
-                    (Err(full.unwrap_or(error)), Outcome::Failed)
+                if is_interruption(&error) {
+                    (Err(error), Outcome::Failed)
+                } else if error.is_for_lack_of_space() && self.is_as_on_disk() {
+                    (Err(Error::DiskFull(format!("the disk is full ({error})"))), Outcome::Failed)
                 } else {
+                    // If the list on disk is not the one in memory, nobody knows which files it needs.
                     (Err(error), Outcome::Unknown)
                 }
             }
@@ -239,47 +235,59 @@ impl LsmStore {
     fn merge(&self, merge: impl FnOnce(&Tree) -> lsm_tree::Result<()>) -> Result<bool> {
         let before = self.tree.current_version().id();
         self.attempt("can't merge files of", || {
+            let relying = Relying(&self.relying);
             let merged = merge(&self.tree);
-            self.relying.store(false, Ordering::SeqCst);
+            drop(relying);
             // Only merges drop files, so all that this one has made are still there.
             self.attempts.list(self.tree.current_version().iter_tables().map(Table::id));
             merged
         })?;
-        // A flush in between changes the version too. Then the next step finds nothing to do.
+        // A flush in between changes the version too. Then there is one more step, which finds nothing to do.
         Ok(self.tree.current_version().id() != before)
     }
 
     /// Merges files whose versions are mostly dead. There must be nothing usual to merge.
     fn tidy(&self, watermark: Timestamp, room: &Room<'_>) -> Result<Compaction> {
-        if self.patience.lock().is_some_and(|until| Instant::now() < until) {
+        if self.interruptible.interrupts.are_due() || !self.pause.lock().is_over() {
             return Ok(Compaction::Later);
         }
         let Some((tidying, bytes)) = self.dead.worth_merging(&self.tree, TIDIED_BYTES) else {
             return Ok(Compaction::Idle);
         };
-        // Nobody waits for this merge, so it does not report a lack of space.
-        if room(bytes).is_err() || !self.may_drop(watermark) {
+        // Nobody waits for this merge. So it does not report a lack of space, and it must not take the last space, which
+        // a flush may need meanwhile.
+        if room(bytes.saturating_mul(2)).is_err() || !self.may_drop(watermark) {
             return Ok(Compaction::Later);
         }
         let threshold = seqno(watermark) + 1;
         let begun = Instant::now();
         let merged = self.merge(|tree| {
-            let _giving = self.way.give();
+            let _on = self.interruptible.on();
             match tidying {
                 Tidying::Unsorted { into } => tree.compact(Arc::new(PullDown(0, into)), threshold),
                 Tidying::All => tree.major_compact(FILE_BYTES, threshold),
             }
         });
         match merged {
-            Ok(true) => Ok(Compaction::Tidied),
-            Ok(false) => Ok(Compaction::Idle),
-            Err(Error::DiskFull(_)) => Ok(Compaction::Later),
-            Err(error) if is_interruption(&error) => {
-                *self.patience.lock() = Some(Instant::now() + PATIENCE * begun.elapsed());
+            Ok(changed) => {
+                self.pause.lock().end();
+                Ok(if changed { Compaction::Tidied } else { Compaction::Idle })
+            }
+            Err(error) if is_interruption(&error) || matches!(error, Error::DiskFull(_)) => {
+                self.pause.lock().begin(begun.elapsed());
                 Ok(Compaction::Later)
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+/// Ends the reliance of a merge on the check of [`LsmStore::may_drop`], also if the merge panics: flushes wait for it.
+struct Relying<'a>(&'a AtomicBool);
+
+impl Drop for Relying<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
     }
 }
 

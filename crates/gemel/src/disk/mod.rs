@@ -8,9 +8,9 @@
 //! - `gaps`: ranges that scans can skip, because all rows there were deleted;
 //! - `space`: a look at the free space before files are written;
 //! - `store`, `lsm`: the versions themselves, the newest in a `memtable`, the others in files; `merge` scans both; `intact`
-//!   verifies files that the store's crate does not verify; `dead` finds files that are worth merging; `attempts` finds
-//!   files that a flush or merge without space has left;
-//!   `identity` binds a tree to its database and keyspace.
+//!   verifies files that the store's crate does not verify; `dead` finds files that are worth merging, and `interrupt` ends
+//!   such a merge if others wait; `attempts` finds files that a flush or merge has left when it failed; `identity` binds a
+//!   tree to its database and keyspace.
 
 mod attempts;
 mod background;
@@ -19,6 +19,7 @@ mod dropping;
 mod gaps;
 pub(crate) mod identity;
 mod intact;
+mod interrupt;
 mod keyspace;
 mod lsm;
 mod memtable;
@@ -28,7 +29,6 @@ mod space;
 mod store;
 #[cfg(test)]
 mod tests;
-mod way;
 
 use crate::engine::{Clash, Each, Engine, Found, Handle, Refusal, Write};
 use crate::error::{Error, Result};
@@ -131,7 +131,7 @@ impl DiskEngine {
         Ok(Self {
             directory: directory.into(),
             database,
-            trees: LsmShared::new(options.cache_bytes, Arc::clone(&shared.way)),
+            trees: LsmShared::new(options.cache_bytes, Arc::clone(&shared.interrupts)),
             shared,
             remembered_writes: options.remembered_writes,
             opening: Mutex::new(()),

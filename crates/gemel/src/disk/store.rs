@@ -18,7 +18,7 @@ pub(crate) enum Compaction {
     /// Some files were merged for the sake of dead versions; other keyspaces may need it more.
     Tidied,
     /// There may be work, but it must wait: for the watermark to pass the versions in the files, for space, or for those
-    /// that it gave way to.
+    /// that interrupted it.
     Later,
 }
 

@@ -346,7 +346,9 @@ impl Cursor {
             }
             self.ahead.restart(direction, self.place.clone());
         }
-        let returned = self.find(transaction, direction)?;
+        // After an error the place is as before, and own writes that were passed come again.
+        let returned = self.find(transaction, direction).inspect_err(|_| self.own.forget());
+        let returned = returned?;
         self.note_walk(transaction, returned.is_some());
         Ok(match returned {
             None => None,

@@ -85,10 +85,13 @@ fn put_versions(store: &LsmStore, at: std::ops::RangeInclusive<u64>) {
     store.flush(Timestamp(0)).unwrap();
 }
 
-/// Returns the names of the files in the tree's directory of tables.
+/// Returns the names of the files in the tree's directory of tables, in their order.
 fn table_files(store: &LsmStore) -> Vec<String> {
     let entries = std::fs::read_dir(store.path.join(intact::TABLES)).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort_unstable();
+    names
 }
 
 #[test]
@@ -109,28 +112,88 @@ fn dead_versions_of_a_table_larger_than_a_file_go_into_its_last_level() {
 }
 
 #[test]
-fn a_merge_of_dead_versions_gives_way_and_leaves_nothing() {
+fn dead_versions_go_into_the_next_level_that_has_files_and_deletions_stay_above_the_last_one() {
+    let (_directory, store) = store();
+    let compact = |at| store.compact(Timestamp(at), &|_| Ok(())).unwrap();
+    let files = || -> Vec<usize> {
+        store.tree.current_version().iter_levels().map(|level| level.table_count()).collect()
+    };
+    let write = |keys: std::ops::Range<u8>, value: Option<&[u8]>, at| {
+        for key in keys {
+            store.insert(&Key::new(&[key]), value.map(Draft::from), Timestamp(at));
+        }
+        store.rotate();
+        store.flush(Timestamp(0)).unwrap();
+    };
+    write(0..100, Some(b"old"), 1);
+    while compact(1) != Compaction::Idle {}
+    assert_eq!(files(), [0, 0, 0, 0, 0, 0, 1]);
+    write(0..10, Some(b"new"), 2);
+    store.tree.compact(Arc::new(lsm_tree::compaction::MoveDown(0, 5)), 0).unwrap();
+    write(0..10, None, 3);
+    assert_eq!(compact(3), Compaction::Tidied);
+    assert_eq!((files(), store.tree.tombstone_count()), (vec![0, 0, 0, 0, 0, 1, 1], 10));
+    assert_eq!(compact(3), Compaction::Idle, "too few rows are dead to merge all files");
+    let count = |at| {
+        let mut rows = 0;
+        let each: &mut Each<'_> = &mut |_, _, _| {
+            rows += 1;
+            ControlFlow::Continue(())
+        };
+        store.scan(&KeyRange::ALL, Direction::Forward, Timestamp(at), each).unwrap();
+        rows
+    };
+    assert_eq!(count(3), 90);
+    // A deletion above the last level stands for two versions: its own, and that of the row below.
+    write(10..40, None, 4);
+    assert_eq!(
+        (compact(4), store.tree.tombstone_count()),
+        (Compaction::Done, 40),
+        "a move to the other deletions"
+    );
+    assert_eq!(compact(4), Compaction::Tidied);
+    assert_eq!((files(), store.tree.tombstone_count()), (vec![0, 0, 0, 0, 0, 0, 1], 0));
+    assert_eq!((compact(4), count(4), store.tree.approximate_len()), (Compaction::Idle, 60, 60));
+}
+
+#[test]
+fn a_merge_of_dead_versions_is_interrupted_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let way = Arc::new(Way::default());
-    let store = LsmStore::open(directory.path(), &LsmShared::new(1 << 20, Arc::clone(&way))).unwrap();
+    let interrupts = Arc::new(Interrupts::default());
+    let shared = LsmShared::new(1 << 20, Arc::clone(&interrupts));
+    let store = LsmStore::open(directory.path(), &shared).unwrap();
     put_versions(&store, 1..=3);
-    let (before, files) = (store.disk_bytes(), table_files(&store));
     let compact = || store.compact(Timestamp(3), &|_| Ok(())).unwrap();
     // The way to the last level is free, so the first step is no merge.
     assert_eq!(compact(), Compaction::Done);
-    way.note_writers(true);
-    assert_eq!(compact(), Compaction::Later);
-    assert!(store.patience.lock().is_some());
-    store.remove_strays();
-    assert_eq!((store.disk_bytes(), table_files(&store)), (before, files));
-    way.note_writers(false);
-    let begun = Instant::now();
-    while compact() == Compaction::Later {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it never begins anew");
-        std::thread::sleep(Duration::from_millis(5));
+    let (before, files) = (store.disk_bytes(), table_files(&store));
+    // The first file of the result is whole by then.
+    *interrupts.after_keys.lock().unwrap() = Some(33);
+    for times in 1..=2 {
+        assert_eq!(compact(), Compaction::Later);
+        assert!(!store.pause.lock().is_over());
+        assert!(!store.relying.load(Ordering::SeqCst));
+        assert!(store.has_strays());
+        let with_strays = table_files(&store).len();
+        assert!(with_strays > files.len(), "{with_strays} files, {times}");
+        store.remove_strays();
+        assert_eq!((store.disk_bytes(), table_files(&store)), (before, files.clone()));
+        // As long as others wait, it does not even begin.
+        store.pause.lock().end();
+        assert_eq!(compact(), Compaction::Later);
+        assert!(!store.has_strays());
+        interrupts.note_writers(false);
     }
+    *interrupts.after_keys.lock().unwrap() = None;
+    // A flush comes between.
+    put(&store, "k", Some("v"), 4);
+    store.rotate();
+    store.flush(Timestamp(4)).unwrap();
+    while store.compact(Timestamp(4), &|_| Ok(())).unwrap() != Compaction::Idle {}
     assert!(store.disk_bytes() < before / 2);
     assert_eq!(table_files(&store).len(), store.tree.table_count());
+    assert_eq!(stamp(&store, "k", 4), Some(4));
+    assert_eq!(store.tree.approximate_len(), 35);
 }
 
 /// A change of the store.
@@ -143,6 +206,8 @@ enum Step {
     Collect(u8),
     Flush,
     Compact,
+    /// Moves the unsorted files into this level, if there are no others down to there.
+    Sink(u8),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -151,7 +216,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Rotate),
         1 => any::<u8>().prop_map(Step::Collect),
         1 => Just(Step::Flush),
-        1 => Just(Step::Compact),
+        2 => Just(Step::Compact),
+        1 => (1_u8..6).prop_map(Step::Sink),
     ]
 }
 
@@ -195,6 +261,14 @@ proptest! {
                 Step::Collect(part) => watermark += (at - 1 - watermark) * u64::from(part) / 255,
                 Step::Flush => store.flush(Timestamp(watermark)).unwrap(),
                 Step::Compact => drop(store.compact(Timestamp(watermark), &|_| Ok(())).unwrap()),
+                Step::Sink(level) => {
+                    let version = store.tree.current_version();
+                    let unsorted = version.l0();
+                    let is_free = version.iter_levels().skip(1).take(level.into()).all(|level| level.is_empty());
+                    if is_free && !unsorted.is_empty() && unsorted.is_disjoint() {
+                        store.tree.compact(Arc::new(lsm_tree::compaction::MoveDown(0, level)), 0).unwrap();
+                    }
+                }
             }
         }
         for (at, state) in (0..).zip(&states).skip(watermark as usize) {
