@@ -4,8 +4,8 @@ use crate::database::Database;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::ids::{Direction, KeyspaceId};
-use crate::keyspace::{Engine, Keyspace};
+use crate::ids::Direction;
+use crate::keyspace::{Engine, Keyspace, PartKind};
 use crate::manifest::{Manifest, TableEntry};
 use crate::options::{Isolation, LogMode, Options};
 use crate::recovery::Recovered;
@@ -13,29 +13,6 @@ use crate::transaction::Transaction;
 use std::fmt;
 use std::ops::{Bound, ControlFlow};
 use std::path::{Path, PathBuf};
-
-/// The kind of a part of a database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartKind {
-    /// A keyspace that belongs to no table.
-    Keyspace,
-    /// The rows of a table.
-    Table,
-    /// A secondary index of a table.
-    Index,
-}
-
-impl PartKind {
-    /// Returns the kind's name in reports.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Keyspace => "keyspace",
-            Self::Table => "table",
-            Self::Index => "index",
-        }
-    }
-}
 
 /// A keyspace, the rows of a table, or an index, with the findings of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +107,7 @@ pub(crate) fn report(db: &Database) -> Result<CheckReport> {
         };
         parts.push(CheckedPart {
             name: entry.name.clone(),
-            kind: kind_of(&catalog, entry.id),
+            kind: catalog.kind_of(entry.id),
             engine: entry.engine,
             rows,
             bytes,
@@ -154,14 +131,6 @@ fn read_all(
         each(key, value);
         ControlFlow::Continue(())
     })
-}
-
-fn kind_of(catalog: &Manifest, keyspace: KeyspaceId) -> PartKind {
-    match catalog.table_of(keyspace) {
-        Some(table) if table.keyspaces.first() == Some(&keyspace) => PartKind::Table,
-        Some(_) => PartKind::Index,
-        None => PartKind::Keyspace,
-    }
 }
 
 /// Compares a table's rows with its indexes, unless one of its parts has a fault already.

@@ -5,6 +5,7 @@ mod catalog;
 mod changes;
 mod checkpoints;
 mod moves;
+mod sizes;
 
 use crate::backup;
 use crate::coordinator::Coordinator;
@@ -26,6 +27,7 @@ use crate::transaction::Transaction;
 use checkpoints::remove_strays;
 pub use moves::{MoveState, RunningMove};
 use parking_lot::{Condvar, Mutex};
+pub use sizes::{Compacted, PartSize};
 use std::fs;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;

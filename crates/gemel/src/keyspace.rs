@@ -30,6 +30,29 @@ impl Engine {
     }
 }
 
+/// The kind of a part of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// A keyspace that belongs to no table.
+    Keyspace,
+    /// The rows of a table.
+    Table,
+    /// A secondary index of a table.
+    Index,
+}
+
+impl PartKind {
+    /// Returns the kind's name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keyspace => "keyspace",
+            Self::Table => "table",
+            Self::Index => "index",
+        }
+    }
+}
+
 /// An ordered map from byte keys to byte values, in one engine. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Keyspace {

@@ -46,13 +46,15 @@ mod transaction;
 mod watch;
 
 pub use backup::{BackupProgress, BackupReport, backup};
-pub use check::{CheckReport, CheckedPart, PartKind, check};
-pub use database::{Aborted, CheckpointState, Committed, Database, MoveState, RunningMove, State};
+pub use check::{CheckReport, CheckedPart, check};
+pub use database::{
+    Aborted, CheckpointState, Committed, Compacted, Database, MoveState, PartSize, RunningMove, State,
+};
 pub use disk::DiskState;
 pub use error::{Conflict, Error, Result};
 pub use ids::Direction;
 pub use key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
-pub use keyspace::{Engine, Keyspace};
+pub use keyspace::{Engine, Keyspace, PartKind};
 pub use log::LogCounts;
 pub use memory::MemoryState;
 pub use metrics::{Metric, MetricKind};

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::files::{self, Files};
 use crate::ids::KeyspaceId;
-use crate::keyspace::Engine;
+use crate::keyspace::{Engine, PartKind};
 use crate::options::LogMode;
 use crate::row::Schema;
 use serde::{Deserialize, Serialize};
@@ -115,6 +115,15 @@ impl Manifest {
     /// Returns the table that a keyspace is part of.
     pub(crate) fn table_of(&self, keyspace: KeyspaceId) -> Option<&TableEntry> {
         self.tables.iter().find(|table| table.keyspaces.contains(&keyspace))
+    }
+
+    /// Returns the kind of a keyspace.
+    pub(crate) fn kind_of(&self, keyspace: KeyspaceId) -> PartKind {
+        match self.table_of(keyspace) {
+            Some(table) if table.keyspaces.first() == Some(&keyspace) => PartKind::Table,
+            Some(_) => PartKind::Index,
+            None => PartKind::Keyspace,
+        }
     }
 
     pub(crate) fn path(directory: &Path) -> PathBuf {

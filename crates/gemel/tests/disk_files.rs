@@ -25,6 +25,9 @@ use std::time::{Duration, Instant};
 /// Commits of the child.
 const COMMITS: u64 = 150;
 
+/// Commits after which all files of the keyspace on disk are merged.
+const MERGED_EVERY: u64 = 60;
+
 /// What happens at an operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
@@ -192,7 +195,7 @@ fn with_space<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
 fn lacks_space(error: &Error) -> bool {
     match error {
         Error::DiskFull(_) => true,
-        Error::Io { source, .. } => source.raw_os_error() == Some(libc::ENOSPC),
+        Error::Io { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
         _ => false,
     }
 }
@@ -214,6 +217,9 @@ fn work_on(path: &Path) -> Result<()> {
         println!("\nack {n}");
         if n % 10 == 0 {
             with_space(|| db.checkpoint())?;
+        }
+        if n % MERGED_EVERY == 0 {
+            with_space(|| db.compact("cold"))?;
         }
     }
     let begun = Instant::now();
@@ -268,6 +274,9 @@ fn work(path: &Path) -> Result<()> {
             db.drop_keyspace("other")?;
         } else if n % 10 == 0 {
             db.checkpoint()?;
+        }
+        if n % MERGED_EVERY == 0 {
+            db.compact("cold")?;
         }
     }
     db.close()

@@ -466,6 +466,32 @@ impl Shared {
         Ok(step)
     }
 
+    /// Merges all files of a keyspace. Returns false if old versions had to stay, because a snapshot may read them. Other
+    /// merges wait meanwhile.
+    pub(crate) fn compact_all(&self, keyspace: &Keyspace) -> Result<bool> {
+        let merged = {
+            let _compacting = self.compacting.lock();
+            self.check()?;
+            if keyspace.is_gone.load(Ordering::SeqCst) {
+                return Ok(true);
+            }
+            fail_point("disk.before_compact");
+            keyspace.store.compact_all(self.watermark(), &|bytes| self.space.check(bytes))
+        };
+        match &merged {
+            Ok(_) => {
+                fail_point("disk.after_compact");
+                self.compactions.fetch_add(1, Ordering::Relaxed);
+                self.files_changed();
+            }
+            Err(Error::DiskFull(_)) => {}
+            // Nobody knows which files the tree needs.
+            Err(error) => self.fail(error),
+        }
+        self.remove_strays();
+        merged
+    }
+
     /// Drops the content of a keyspace to which nobody commits any more. Waits for a flush or a step of compaction.
     pub(crate) fn clear(&self, keyspace: &Keyspace) -> Result<()> {
         let _held = self.hold_files();

@@ -123,6 +123,24 @@ impl Dead {
     }
 }
 
+impl Dead {
+    /// Returns an estimate of the rows in a tree's files: the different keys of each file, without the deletions.
+    pub(super) fn rows(&self, tree: &Tree) -> u64 {
+        let mut known = self.keys.lock();
+        let (mut keys, mut deletions) = (0, 0);
+        for table in tree.current_version().iter_tables() {
+            let read = known.get(&table.id()).copied().or_else(|| {
+                let read = distinct_keys(table)?;
+                known.insert(table.id(), read);
+                Some(read)
+            });
+            keys += read.unwrap_or(table.metadata.item_count);
+            deletions += table.metadata.tombstone_count;
+        }
+        keys.saturating_sub(deletions)
+    }
+}
+
 /// Returns the number of different keys in a file, or none if it can't be read.
 fn distinct_keys(table: &Table) -> Option<u64> {
     let file = File::open(&*table.path).ok()?;

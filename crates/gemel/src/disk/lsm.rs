@@ -25,7 +25,7 @@ use super::intact::{self, TreeFiles};
 use super::interrupt::{Interruptible, Interrupts, Pause, is_interruption};
 use super::memtable::Memtable;
 use super::merge::{Row, SHIFT, merge, source, timestamp};
-use super::store::{BlockReads, Compaction, Room, Store};
+use super::store::{BlockReads, Compaction, Room, Store, StoreSize};
 use crate::engine::{Each, Found};
 use crate::error::{Error, Result};
 use crate::ids::Direction;
@@ -418,6 +418,18 @@ impl Store for LsmStore {
         if changed { Ok(Compaction::Done) } else { self.tidy(watermark, room) }
     }
 
+    fn compact_all(&self, watermark: Timestamp, room: &Room<'_>) -> Result<bool> {
+        if self.tree.table_count() == 0 {
+            return Ok(true);
+        }
+        room(self.disk_bytes())?;
+        let may_drop = self.may_drop(watermark);
+        // No version has a sequence number below `SHIFT`, so none is dropped.
+        let threshold = if may_drop { seqno(watermark) + 1 } else { SHIFT };
+        self.merge(|tree| tree.major_compact(FILE_BYTES, threshold))?;
+        Ok(may_drop)
+    }
+
     fn has_strays(&self) -> bool {
         self.attempts.have_failed()
     }
@@ -448,6 +460,27 @@ impl Store for LsmStore {
 
     fn disk_bytes(&self) -> u64 {
         self.tree.disk_space()
+    }
+
+    fn size(&self) -> StoreSize {
+        let version = self.tree.current_version();
+        let file_bytes = self.disk_bytes();
+        let mut size = StoreSize {
+            rows: self.dead.rows(&self.tree),
+            bytes: file_bytes,
+            files: version.iter_tables().count() as u64,
+            file_bytes,
+        };
+        for memtable in self.memtables.load().iter() {
+            for (key, history) in memtable.range(&KeyRange::ALL, Direction::Forward, Timestamp::MAX) {
+                let newest = history.at(Timestamp::MAX);
+                if let Some(value) = newest.and_then(|seen| seen.value) {
+                    size.rows += 1;
+                    size.bytes += (key.len() + value.len()) as u64;
+                }
+            }
+        }
+        size
     }
 
     fn block_reads(&self) -> BlockReads {

@@ -51,6 +51,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use store::StoreSize;
 
 /// Name of the engine in messages and counters.
 const NAME: &str = "disk";
@@ -251,6 +252,22 @@ impl DiskEngine {
     /// Returns the reason why a flush or compaction waits for space on the disk, if one does.
     pub(crate) fn full(&self) -> Option<String> {
         self.shared.full()
+    }
+
+    /// Lets the disk have so much space for files, for a test.
+    #[cfg(test)]
+    pub(crate) fn declare_free(&self, bytes: u64) {
+        self.shared.space.declared.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the size of a keyspace. Rows and bytes are estimates.
+    pub(crate) fn size_of(&self, keyspace: KeyspaceId) -> Result<StoreSize> {
+        Ok(self.keyspace(keyspace)?.store.size())
+    }
+
+    /// Merges all files of a keyspace. Returns false if old versions had to stay, because a snapshot may read them.
+    pub(crate) fn compact_all(&self, keyspace: KeyspaceId) -> Result<bool> {
+        self.shared.compact_all(self.keyspace(keyspace)?)
     }
 
     /// Calls `work` while no tree's list of files changes.

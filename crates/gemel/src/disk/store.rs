@@ -31,6 +31,19 @@ pub(crate) struct BlockReads {
     pub(crate) from_files: u64,
 }
 
+/// Size of a keyspace on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StoreSize {
+    /// Estimate of the rows.
+    pub(crate) rows: u64,
+    /// Estimate of the bytes of their keys and values.
+    pub(crate) bytes: u64,
+    /// Files in use.
+    pub(crate) files: u64,
+    /// Bytes of these files.
+    pub(crate) file_bytes: u64,
+}
+
 /// A check that so many bytes are free on the disk.
 pub(crate) type Room<'a> = dyn Fn(u64) -> Result<()> + 'a;
 
@@ -72,6 +85,11 @@ pub(crate) trait Store: Send + Sync {
     /// for room for the files that it writes. After [`Error::DiskFull`](crate::Error::DiskFull) it can be called again.
     fn compact(&self, watermark: Timestamp, room: &Room<'_>) -> Result<Compaction>;
 
+    /// Merges all files. Returns true if that dropped the versions that no snapshot at or after `watermark` reads, and
+    /// false if all versions had to stay. Asks for room for the files that it writes. After
+    /// [`Error::DiskFull`](crate::Error::DiskFull) it can be called again.
+    fn compact_all(&self, watermark: Timestamp, room: &Room<'_>) -> Result<bool>;
+
     /// Returns true if a flush or merge that failed may have left files.
     fn has_strays(&self) -> bool;
 
@@ -92,6 +110,9 @@ pub(crate) trait Store: Send + Sync {
 
     /// Returns the bytes of the files in use.
     fn disk_bytes(&self) -> u64;
+
+    /// Returns the size, which it takes from the memtables and the lists of the files.
+    fn size(&self) -> StoreSize;
 
     /// Returns the counts of blocks read since the store was opened.
     fn block_reads(&self) -> BlockReads;
