@@ -110,6 +110,8 @@ impl Crate {
             let mut programs: Vec<PathBuf> = programs.flatten().map(|entry| entry.path()).collect();
             programs.sort();
             for program in programs {
+                // A program of several files has a folder of its own.
+                let program = if program.is_dir() { program.join("main.rs") } else { program };
                 add(&src, &program, Vec::new(), false, &mut files)?;
             }
         }

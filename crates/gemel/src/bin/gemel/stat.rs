@@ -1,0 +1,192 @@
+//! `gemel stat`: the tables, indexes and keyspaces of a database, with their schemas and sizes.
+
+use crate::arguments::{Arguments, Format};
+use crate::failure::{GOOD, Outcome};
+use crate::listing::{Out, out};
+use crate::parts;
+use crate::values::{escape, quote, type_name};
+use gemel::row::Table;
+use gemel::{Database, Engine, PartSize, State};
+use std::io::Write;
+
+/// The numbers of a database's state that are shown, with their meaning.
+fn numbers(state: &State) -> Vec<(&'static str, u64)> {
+    let found = &state.recovered;
+    vec![
+        ("memory_bytes", state.memory.bytes),
+        ("file_bytes", state.disk.file_bytes),
+        ("log_bytes", state.log_bytes),
+        ("checkpoint_bytes", found.checkpoint_bytes),
+        ("checkpoint_rows", found.checkpoint_rows),
+        ("replayed_records", found.records),
+        ("replayed_log_bytes", found.log_bytes),
+        ("cut_records", found.cut_records),
+        ("opened_ms", u64::try_from(found.took.as_millis()).unwrap_or(u64::MAX)),
+    ]
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
+    let format = arguments.format(&[Format::Text, Format::Json])?;
+    let db = parts::open(arguments.path())?;
+    let sizes = if arguments.has("--exact") { db.exact_sizes()? } else { db.sizes()? };
+    let tables = db.tables().into_iter();
+    let tables: Vec<(Table, Engine)> =
+        tables.map(|(name, engine)| Ok((db.table(&name)?, engine))).collect::<gemel::Result<_>>()?;
+    let foreign = Database::foreign_entries(db.path())?;
+    let mut out = out();
+    match format {
+        Format::Json => write_json(&mut out, &db, &sizes, &tables, &foreign)?,
+        _ => write_text(&mut out, &db, &sizes, &tables, &foreign)?,
+    }
+    out.flush()?;
+    drop(tables);
+    db.close()?;
+    Ok(GOOD)
+}
+
+fn write_text(
+    out: &mut Out,
+    db: &Database,
+    sizes: &[PartSize],
+    tables: &[(Table, Engine)],
+    foreign: &[String],
+) -> Outcome {
+    let state = db.state();
+    let found = &state.recovered;
+    writeln!(
+        out,
+        "{}: opened in {} ms: {} rows from the checkpoint, {} records from {} bytes of log, {} cut off",
+        db.path().display(),
+        found.took.as_millis(),
+        found.checkpoint_rows,
+        found.records,
+        found.log_bytes,
+        found.cut_records
+    )?;
+    let files: u64 = sizes.iter().map(|part| part.files).sum();
+    writeln!(out, "memory      {} bytes", state.memory.bytes)?;
+    writeln!(out, "files       {files} with {} bytes, of tables on disk", state.disk.file_bytes)?;
+    writeln!(out, "log         {} bytes", state.log_bytes)?;
+    writeln!(out, "checkpoint  {} bytes, of tables in memory", found.checkpoint_bytes)?;
+    for name in foreign {
+        writeln!(out, "not Gemel's: {}", escape(name.as_bytes()))?;
+    }
+    writeln!(out)?;
+    write_sizes(out, sizes)?;
+    for (table, engine) in tables {
+        writeln!(out)?;
+        write_schema(out, table, *engine)?;
+    }
+    Ok(())
+}
+
+fn write_sizes(out: &mut Out, sizes: &[PartSize]) -> Outcome {
+    let about = |part: &PartSize, number: u64| {
+        if part.is_exact { number.to_string() } else { format!("~{number}") }
+    };
+    let mut lines =
+        vec![["name", "kind", "engine", "rows", "bytes", "files", "file bytes"].map(String::from)];
+    for part in sizes {
+        lines.push([
+            escape(part.name.as_bytes()),
+            part.kind.name().into(),
+            part.engine.name().into(),
+            about(part, part.rows),
+            about(part, part.bytes),
+            part.files.to_string(),
+            part.file_bytes.to_string(),
+        ]);
+    }
+    let mut widths = [0; 7];
+    for line in &lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let [name, kind, engine, rows, bytes, files, file_bytes] = widths;
+    for [a, b, c, d, e, f, g] in &lines {
+        writeln!(
+            out,
+            "{a:name$}  {b:kind$}  {c:engine$}  {d:>rows$}  {e:>bytes$}  {f:>files$}  {g:>file_bytes$}"
+        )?;
+    }
+    if sizes.iter().any(|part| !part.is_exact) {
+        writeln!(out, "~ is an estimate: gemel stat PATH --exact reads and counts all rows")?;
+    }
+    Ok(())
+}
+
+fn write_schema(out: &mut Out, table: &Table, engine: Engine) -> Outcome {
+    let schema = table.schema();
+    writeln!(out, "table {} ({})", escape(table.name().as_bytes()), engine.name())?;
+    let width = schema.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0);
+    for column in &schema.columns {
+        let (name, kind) = (escape(column.name.as_bytes()), type_name(column.kind));
+        writeln!(out, "  {name:width$}  {kind}{}", if column.nullable { ", nullable" } else { "" })?;
+    }
+    writeln!(out, "  primary key ({})", schema.primary_key.join(", "))?;
+    for index in &schema.indexes {
+        let unique = if index.unique { "unique " } else { "" };
+        writeln!(out, "  {unique}index {} ({})", escape(index.name.as_bytes()), index.columns.join(", "))?;
+    }
+    Ok(())
+}
+
+fn write_json(
+    out: &mut Out,
+    db: &Database,
+    sizes: &[PartSize],
+    tables: &[(Table, Engine)],
+    foreign: &[String],
+) -> Outcome {
+    write!(out, "{{\"path\":{}", quote(&db.path().display().to_string()))?;
+    for (name, number) in numbers(&db.state()) {
+        write!(out, ",\"{name}\":{number}")?;
+    }
+    let parts: Vec<String> = sizes.iter().map(part_json).collect();
+    write!(out, ",\"parts\":[{}]", parts.join(","))?;
+    let tables: Vec<String> = tables.iter().map(|(table, engine)| table_json(table, *engine)).collect();
+    write!(out, ",\"tables\":[{}]", tables.join(","))?;
+    Ok(writeln!(out, ",\"foreign\":[{}]}}", quoted(foreign))?)
+}
+
+fn part_json(part: &PartSize) -> String {
+    format!(
+        "{{\"name\":{},\"kind\":\"{}\",\"engine\":\"{}\",\"rows\":{},\"bytes\":{},\"is_exact\":{},\
+         \"files\":{},\"file_bytes\":{}}}",
+        quote(&part.name),
+        part.kind.name(),
+        part.engine.name(),
+        part.rows,
+        part.bytes,
+        part.is_exact,
+        part.files,
+        part.file_bytes
+    )
+}
+
+fn table_json(table: &Table, engine: Engine) -> String {
+    let schema = table.schema();
+    let columns = schema.columns.iter().map(|column| {
+        let (name, kind) = (quote(&column.name), type_name(column.kind));
+        format!("{{\"name\":{name},\"type\":\"{kind}\",\"nullable\":{}}}", column.nullable)
+    });
+    let indexes = schema.indexes.iter().map(|index| {
+        let (name, columns) = (quote(&index.name), quoted(&index.columns));
+        format!("{{\"name\":{name},\"columns\":[{columns}],\"unique\":{}}}", index.unique)
+    });
+    format!(
+        "{{\"name\":{},\"engine\":\"{}\",\"columns\":[{}],\"primary_key\":[{}],\"indexes\":[{}]}}",
+        quote(table.name()),
+        engine.name(),
+        columns.collect::<Vec<_>>().join(","),
+        quoted(&schema.primary_key),
+        indexes.collect::<Vec<_>>().join(",")
+    )
+}
+
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
+    names.join(",")
+}
