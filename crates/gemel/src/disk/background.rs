@@ -470,7 +470,7 @@ impl Shared {
     /// merges wait meanwhile.
     pub(crate) fn compact_all(&self, keyspace: &Keyspace) -> Result<bool> {
         let merged = {
-            let _compacting = self.compacting.lock();
+            let _compacting = self.interrupts.while_waiting(|| self.compacting.lock());
             self.check()?;
             if keyspace.is_gone.load(Ordering::SeqCst) {
                 return Ok(true);
