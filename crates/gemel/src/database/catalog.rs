@@ -15,6 +15,20 @@ impl Database {
     /// [`Error::Usage`] if the keyspace exists in the other engine or as part of a table. [`Error::Io`] if the manifest
     /// can't be written.
     pub fn keyspace(&self, name: &str, engine: Engine) -> Result<Keyspace> {
+        self.open_or_make_keyspace(name, engine, true)
+    }
+
+    /// Returns the keyspace of this name, in whatever engine it is. Makes it in the engine `home` if it does not exist.
+    /// So a program can call this at each start, also after the keyspace has moved.
+    ///
+    /// # Errors
+    /// Same as [`Database::keyspace`], except that the engine does not matter.
+    pub fn open_or_create_keyspace(&self, name: &str, home: Engine) -> Result<Keyspace> {
+        self.open_or_make_keyspace(name, home, false)
+    }
+
+    /// Returns a keyspace, or makes it. One that exists must be in the engine if `must_be_there`.
+    fn open_or_make_keyspace(&self, name: &str, engine: Engine, must_be_there: bool) -> Result<Keyspace> {
         let mut manifest = self.inner.manifest.lock();
         if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name && !entry.unfinished) {
             if let Some(table) = manifest.table_of(entry.id) {
@@ -23,13 +37,8 @@ impl Database {
                     table.name
                 )));
             }
-            if entry.engine != engine {
-                return Err(Error::Usage(format!(
-                    "keyspace {name:?} already exists in the {} engine, not in the {} engine: \
-                     use that engine or another name",
-                    entry.engine.name(),
-                    engine.name()
-                )));
+            if must_be_there && entry.engine != engine {
+                return Err(elsewhere(&format!("keyspace {name:?}"), entry.engine, engine));
             }
             return Ok(self.handle(entry));
         }
@@ -94,25 +103,62 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::Usage`] if the table exists with another schema or in the other engine, the schema is not valid, or a
-    /// keyspace has the name of the table or of one of its indexes (`TABLE.INDEX`). [`Error::Io`] if the manifest can't
-    /// be written.
+    /// keyspace has the name of the table or of one of its indexes (`TABLE.INDEX`). The order of indexes does not
+    /// matter. [`Error::Io`] if the manifest can't be written.
     pub fn create_table(&self, name: &str, engine: Engine, schema: Schema) -> Result<Table> {
+        self.open_or_make_table(name, schema, engine, true)
+    }
+
+    /// Returns the table of this name, in whatever engine it is. Makes it in the engine `home` if it does not exist. So
+    /// a program can call this at each start, also after the table has moved.
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::row::{ColumnType, Schema};
+    /// # use gemel::{Database, Engine, Options};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// let schema = || Schema::new().column("number", ColumnType::I64).primary_key(["number"]);
+    /// db.open_or_create_table("orders", schema(), Engine::Memory)?;
+    /// db.move_table("orders", Engine::Disk)?;
+    /// db.open_or_create_table("orders", schema(), Engine::Memory)?;
+    /// assert_eq!(db.tables(), [("orders".to_owned(), Engine::Disk)]);
+    ///
+    /// let wider = schema().nullable("note", ColumnType::Text);
+    /// let error = db.open_or_create_table("orders", wider, Engine::Memory).unwrap_err();
+    /// assert!(error.to_string().contains("column note (a text, nullable) is missing"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Same as [`Database::create_table`], except that the engine does not matter. If the table exists with another
+    /// schema, the error lists the differences.
+    pub fn open_or_create_table(&self, name: &str, schema: Schema, home: Engine) -> Result<Table> {
+        self.open_or_make_table(name, schema, home, false)
+    }
+
+    /// Returns a table, or makes it. One that exists must be in the engine if `must_be_there`.
+    fn open_or_make_table(
+        &self,
+        name: &str,
+        schema: Schema,
+        engine: Engine,
+        must_be_there: bool,
+    ) -> Result<Table> {
         // The whole schema is validated before anything is made.
         Layout::new(name, &schema)?;
         let mut manifest = self.inner.manifest.lock();
         if let Some(entry) = manifest.tables.iter().find(|entry| entry.name == name) {
-            if entry.engine != engine {
-                return Err(Error::Usage(format!(
-                    "table {name:?} already exists in the {} engine, not in the {} engine: \
-                     use that engine or another name",
-                    entry.engine.name(),
-                    engine.name()
-                )));
+            if must_be_there && entry.engine != engine {
+                return Err(elsewhere(&format!("table {name:?}"), entry.engine, engine));
             }
-            if entry.schema != schema {
+            let differences = entry.schema.differences(&schema);
+            if !differences.is_empty() {
                 return Err(Error::Usage(format!(
-                    "table {name:?} already exists with another schema: \
-                     use that schema or another name"
+                    "table {name:?} already exists with another schema: {}; give the schema that it has, change it \
+                     with alter_table and add_index, or use another name",
+                    differences.join("; ")
                 )));
             }
             return self.table_of(&manifest, entry);
@@ -188,6 +234,16 @@ impl Database {
         let finished = manifest.keyspaces.iter().filter(|entry| !entry.unfinished);
         finished.map(|entry| (entry.name.clone(), entry.engine)).collect()
     }
+}
+
+/// Returns the error for a table or keyspace that exists in another engine than the one that was named.
+fn elsewhere(what: &str, is: Engine, named: Engine) -> Error {
+    Error::Usage(format!(
+        "{what} already exists in the {} engine, not in the {} engine: use that engine, another name, or \
+         open_or_create, which takes either engine",
+        is.name(),
+        named.name()
+    ))
 }
 
 /// Returns the name of the keyspace of an index.

@@ -29,6 +29,7 @@
 mod alter;
 mod build;
 mod cursor;
+mod difference;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 mod keys;
