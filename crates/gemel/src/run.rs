@@ -1,7 +1,7 @@
 //! Transactions that are retried until they commit.
 
 use crate::database::Database;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::may_wait;
 use crate::options::Isolation;
 use crate::ticket::Ticket;
@@ -26,6 +26,9 @@ impl Database {
     /// do nothing outside the transaction that must not happen twice. It must pass on the errors of the transaction.
     ///
     /// If `work` fails with another error or panics, the transaction is rolled back, and there is no further attempt.
+    /// (If `work` replaces a retryable error of the transaction by another one, there is.)
+    ///
+    /// [`Database::try_run`] is for work with an error type of its own.
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {
@@ -50,10 +53,64 @@ impl Database {
     /// callback of a ticket, before `work` runs.
     ///
     /// [`Options::durability`]: crate::Options::durability
-    /// [`Error::is_retryable`]: crate::Error::is_retryable
     pub fn run<T>(&self, isolation: Isolation, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+        self.run_to_end(isolation, work, Error::is_retryable)
+    }
+
+    /// Does the same as [`Database::run`] for work that has an error type of its own. The error of the last attempt is
+    /// returned as it is. (`run` has only one error type so that the compiler can infer the type of its closure.)
+    ///
+    /// It is the transaction that decides on a further attempt: there is one if a call of the transaction has returned a
+    /// retryable error ([`Error::is_retryable`]), whatever error `work` has made of it. Errors of other transactions do
+    /// not count.
+    ///
+    /// ```
+    /// # use gemel::{Database, Engine, Isolation, Options};
+    /// #[derive(Debug)]
+    /// enum ShopError {
+    ///     SoldOut,
+    ///     Database(gemel::Error),
+    /// }
+    ///
+    /// impl From<gemel::Error> for ShopError {
+    ///     fn from(error: gemel::Error) -> Self {
+    ///         Self::Database(error)
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), ShopError> {
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// let stock = db.keyspace("stock", Engine::Memory)?;
+    /// let sold = db.try_run(Isolation::Snapshot, |transaction| {
+    ///     let left = transaction.get(&stock, b"ring")?.map_or(0, |value| value[0]);
+    ///     let left = left.checked_sub(1).ok_or(ShopError::SoldOut)?; // Rolls back.
+    ///     transaction.put(&stock, b"ring", &[left])?;
+    ///     Ok(left)
+    /// });
+    /// assert!(matches!(sold, Err(ShopError::SoldOut)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The error of `work`, or the one that `E` makes of an error of [`Database::run`].
+    pub fn try_run<T, E: From<Error>>(
+        &self,
+        isolation: Isolation,
+        work: impl FnMut(&mut Transaction) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.run_to_end(isolation, work, |_| false)
+    }
+
+    fn run_to_end<T, E: From<Error>>(
+        &self,
+        isolation: Isolation,
+        work: impl FnMut(&mut Transaction) -> Result<T, E>,
+        is_retryable: impl Fn(&E) -> bool,
+    ) -> Result<T, E> {
         may_wait()?;
-        let (result, ticket) = self.run_pipelined(isolation, work)?;
+        let (result, ticket) = self.attempt(isolation, work, is_retryable, pause)?;
         ticket.wait()?;
         Ok(result)
     }
@@ -68,34 +125,59 @@ impl Database {
         isolation: Isolation,
         work: impl FnMut(&mut Transaction) -> Result<T>,
     ) -> Result<(T, Ticket)> {
-        self.attempt(isolation, work, |attempt| std::thread::sleep(pause_after(attempt, random())))
+        self.attempt(isolation, work, Error::is_retryable, pause)
     }
 
-    /// Attempts the transaction, and calls `pause` with the number of attempts so far before each further one.
-    fn attempt<T>(
+    /// Does the same as [`Database::try_run`], but does not wait until the commit is durable. Returns the ticket.
+    ///
+    /// # Errors
+    /// Same as [`Database::try_run`], except that the ticket reports [`Error::Unknown`](crate::Error::Unknown).
+    pub fn try_run_pipelined<T, E: From<Error>>(
         &self,
         isolation: Isolation,
-        mut work: impl FnMut(&mut Transaction) -> Result<T>,
+        work: impl FnMut(&mut Transaction) -> Result<T, E>,
+    ) -> Result<(T, Ticket), E> {
+        self.attempt(isolation, work, |_| false, pause)
+    }
+
+    /// Attempts the transaction, and calls `pause` with the number of attempts so far before each further one. There is
+    /// one if the transaction has lost, or if an error of `work` `is_retryable` by itself.
+    fn attempt<T, E: From<Error>>(
+        &self,
+        isolation: Isolation,
+        mut work: impl FnMut(&mut Transaction) -> Result<T, E>,
+        is_retryable: impl Fn(&E) -> bool,
         mut pause: impl FnMut(u32),
-    ) -> Result<(T, Ticket)> {
+    ) -> Result<(T, Ticket), E> {
         let mut attempt = 1;
         loop {
             let mut transaction = self.begin(isolation)?;
             // A failed transaction ends here, before the pause: its snapshot and its slot are free meanwhile.
-            let outcome = match work(&mut transaction) {
-                Ok(result) => transaction.commit().map(|ticket| (result, ticket)),
+            let (error, is_lost) = match work(&mut transaction) {
+                Ok(result) => match transaction.commit() {
+                    Ok(ticket) => return Ok((result, ticket)),
+                    Err(error) => {
+                        let is_lost = error.is_retryable();
+                        (error.into(), is_lost)
+                    }
+                },
                 Err(error) => {
+                    let is_lost = transaction.is_lost() || is_retryable(&error);
                     transaction.rollback();
-                    Err(error)
+                    (error, is_lost)
                 }
             };
-            match outcome {
-                Err(error) if error.is_retryable() && attempt < RUN_ATTEMPTS => pause(attempt),
-                outcome => return outcome,
+            if !is_lost || attempt == RUN_ATTEMPTS {
+                return Err(error);
             }
+            pause(attempt);
             attempt += 1;
         }
     }
+}
+
+fn pause(attempt: u32) {
+    std::thread::sleep(pause_after(attempt, random()));
 }
 
 /// Returns the pause after an attempt: a random part of a time that doubles with each attempt up to
@@ -115,7 +197,7 @@ fn random() -> u32 {
 mod tests {
     use super::*;
     use crate::files::faulty::{FaultyFiles, Operation};
-    use crate::{Conflict, Engine, Error, Keyspace, Options};
+    use crate::{Conflict, Engine, Keyspace, Options};
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::Arc;
 
@@ -200,7 +282,8 @@ mod tests {
             Ok(())
         };
         // Without pauses, which would make the test slow.
-        let outcome = shop.db.attempt(Isolation::Snapshot, work, |attempt| pauses.push(attempt));
+        let outcome =
+            shop.db.attempt(Isolation::Snapshot, work, Error::is_retryable, |attempt| pauses.push(attempt));
         assert!(matches!(outcome, Err(Error::Conflict { kind: Conflict::Write, .. })), "{outcome:?}");
         assert_eq!(runs, RUN_ATTEMPTS);
         assert!(pauses.into_iter().eq(1..RUN_ATTEMPTS));
@@ -228,6 +311,23 @@ mod tests {
         let state = shop.db.state();
         assert_eq!((state.rolled_back, state.running.len()), (2, 0));
         assert_eq!((runs, shop.value(0), shop.value(1)), (2, None, None));
+    }
+
+    #[test]
+    fn a_lost_transaction_runs_again_whatever_error_the_closure_makes_of_it() {
+        let shop = shop();
+        let mut runs = 0;
+        let outcome = shop.db.try_run(Isolation::Snapshot, |transaction| {
+            runs += 1;
+            shop.put(transaction, b"mine")?;
+            if runs < 3 {
+                // As if a call had returned it: the registry rejects a transaction only in a race.
+                transaction.noted(Err::<(), _>(Error::Csr("for the test"))).map_err(|_| "lost")?;
+            }
+            Err::<(), Box<dyn std::error::Error>>("sold out".into())
+        });
+        assert_eq!((outcome.unwrap_err().to_string(), runs), ("sold out".to_owned(), 3));
+        assert_eq!((shop.db.state().rolled_back, shop.value(0)), (3, None));
     }
 
     #[test]

@@ -84,3 +84,82 @@ fn a_start_with_another_schema_is_told_each_difference() {
     db.open_or_create_table("t", now.clone(), Engine::Disk).unwrap();
     db.create_table("t", Engine::Memory, now).unwrap();
 }
+
+/// The error type of an application.
+#[derive(Debug)]
+enum ShopError {
+    SoldOut(i64),
+    Database(String),
+}
+
+impl From<Error> for ShopError {
+    fn from(error: Error) -> Self {
+        // It keeps nothing by which a retryable error could be recognized.
+        Self::Database(error.to_string())
+    }
+}
+
+#[test]
+fn a_programs_own_error_rolls_back_and_is_passed_through() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = open(&directory.path().join("db"));
+    let (table, _) = start(&db).unwrap();
+    let sell = |id: i64| {
+        db.try_run(Isolation::Serializable, |transaction| {
+            let left = table.read(transaction, &[Value::Int(id)], |row| row.int(1))?.unwrap_or(0);
+            table.upsert(transaction, &row(id, left - 1))?;
+            if left == 0 { Err(ShopError::SoldOut(id)) } else { Ok(left - 1) }
+        })
+    };
+    assert!(matches!(sell(1), Err(ShopError::SoldOut(1))));
+    assert!(table.get(&mut db.begin(Isolation::Snapshot).unwrap(), &[Value::Int(1)]).unwrap().is_none());
+    db.run(Isolation::Snapshot, |transaction| table.insert(transaction, &row(1, 2))).unwrap();
+    assert_eq!((sell(1).unwrap(), sell(1).unwrap()), (1, 0));
+    assert!(matches!(sell(1), Err(ShopError::SoldOut(1))));
+    assert_eq!(db.state().rolled_back, 3);
+
+    // An error of the database becomes one of the application. `Box<dyn Error>` will do too.
+    let outcome = db.try_run(Isolation::Snapshot, |transaction| -> Result<(), ShopError> {
+        Ok(table.insert(transaction, &row(1, 5))?)
+    });
+    assert!(
+        matches!(&outcome, Err(ShopError::Database(text)) if text.contains("already exists")),
+        "{outcome:?}"
+    );
+    let boxed = db.try_run_pipelined(Isolation::Snapshot, |transaction| {
+        table.upsert(transaction, &row(1, "7".parse()?))?;
+        Ok::<_, Box<dyn std::error::Error>>(())
+    });
+    boxed.unwrap().1.wait().unwrap();
+}
+
+#[test]
+fn a_lost_transaction_is_retried_though_the_program_has_hidden_the_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = open(&directory.path().join("db"));
+    let (table, keyspace) = start(&db).unwrap();
+    let mut runs = 0;
+    // A move ends during the transaction: its next call fails, and only a new transaction can use the table.
+    db.try_run(Isolation::Snapshot, |transaction| -> Result<(), ShopError> {
+        runs += 1;
+        transaction.put(&keyspace, b"run", &[runs])?;
+        if runs == 1 {
+            db.move_table("t", Engine::Disk)?;
+        }
+        Ok(table.insert(transaction, &row(1, 1))?)
+    })
+    .unwrap();
+    assert_eq!(runs, 2);
+    // A conflict shows at the commit.
+    db.try_run(Isolation::Snapshot, |transaction| -> Result<(), ShopError> {
+        runs += 1;
+        transaction.put(&keyspace, b"run", &[runs])?;
+        if runs == 3 {
+            db.run(Isolation::Snapshot, |other| other.put(&keyspace, b"run", b"theirs"))?;
+        }
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(runs, 4);
+    assert_eq!(db.begin(Isolation::Snapshot).unwrap().get(&keyspace, b"run").unwrap().unwrap(), [4]);
+}

@@ -31,9 +31,7 @@ impl Transaction {
             let at = self.snapshot(engine)?;
             let read = self.core.engines[engine]
                 .get_each(keyspace.id, &keys, at, &mut |number, value, _| f(number, value));
-            keyspace.check_read()?;
-            self.core.check_age(self.seat)?;
-            return read;
+            return self.confirmed(keyspace, read);
         }
         let handles = self.find(keyspace, &keys)?;
         for ((number, key), mut handle) in keys.into_iter().enumerate().zip(handles) {

@@ -30,6 +30,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use writes::{Pending, Place, Value, Writes};
 
@@ -87,6 +88,8 @@ pub struct Transaction {
     savepoints: Savepoints,
     pub(crate) trace: Option<Box<Trace>>,
     failed: Option<Count>,
+    /// True once a call has returned a retryable error.
+    lost: AtomicBool,
     ended: bool,
 }
 
@@ -187,6 +190,7 @@ impl Transaction {
             savepoints: Savepoints::default(),
             trace,
             failed: None,
+            lost: AtomicBool::new(false),
             ended: false,
         })
     }
@@ -203,7 +207,31 @@ impl Transaction {
                 "the transaction failed earlier and can't go on: drop it and begin a new one".into(),
             ));
         }
-        self.core.check_age(self.seat)
+        self.noted(self.core.check_age(self.seat))
+    }
+
+    /// Notes a retryable error. The closure of [`Database::try_run`](crate::Database::try_run) may wrap it in an error of
+    /// its own.
+    #[inline]
+    pub(crate) fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
+        if let Err(error) = &outcome
+            && error.is_retryable()
+        {
+            self.lost.store(true, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    /// Returns true if a call has returned a retryable error, so only a new transaction can succeed.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Returns the outcome of a read of a keyspace, or an error if the read may have missed rows or files, because the
+    /// keyspace is being dropped or the snapshot has expired.
+    #[inline]
+    fn confirmed<T>(&self, keyspace: &Keyspace, read: Result<T>) -> Result<T> {
+        self.noted(keyspace.check_read().and_then(|()| self.core.check_age(self.seat)).and(read))
     }
 
     /// Returns the number of keys and rows that the commit must validate.
@@ -226,15 +254,15 @@ impl Transaction {
     /// Returns the handle to read through: if the keyspace was moved before the transaction began, that of its new place.
     fn readable<'k>(&self, keyspace: &'k Keyspace) -> Result<&'k Keyspace> {
         self.usable(keyspace)?;
-        let keyspace = keyspace.for_reads()?;
-        keyspace.check_age(self.changes).map(|()| keyspace)
+        let keyspace = self.noted(keyspace.for_reads())?;
+        self.noted(keyspace.check_age(self.changes)).map(|()| keyspace)
     }
 
     /// Does the same as [`Transaction::readable`], for reads and writes.
     fn writable<'k>(&self, keyspace: &'k Keyspace) -> Result<&'k Keyspace> {
         self.usable(keyspace)?;
-        let keyspace = keyspace.for_writes()?;
-        keyspace.check_age(self.changes).map(|()| keyspace)
+        let keyspace = self.noted(keyspace.for_writes())?;
+        self.noted(keyspace.check_age(self.changes)).map(|()| keyspace)
     }
 
     /// Returns the snapshot in an engine for the next access.
@@ -253,12 +281,12 @@ impl Transaction {
                 } else {
                     self.core.engines[0].clock().horizon()
                 };
-                self.core.newest(engine, anchor)?
+                self.noted(self.core.newest(engine, anchor))?
             }
             _ if engine == 0 => return Ok(self.anchor),
             _ => match self.others[engine] {
                 Some(at) => return Ok(at),
-                None => match self.core.select(engine, self.anchor) {
+                None => match self.noted(self.core.select(engine, self.anchor)) {
                     Ok(at) => at,
                     Err(error) => {
                         self.failed = Some(Count::Csr);
@@ -316,10 +344,7 @@ impl Transaction {
             version = Some(written);
             result = f.take().map(|f| f(value));
         });
-        // While a keyspace is being dropped, or once the snapshot has expired, a read may miss rows or files.
-        keyspace.check_read()?;
-        self.core.check_age(self.seat)?;
-        read?;
+        self.confirmed(keyspace, read)?;
         let validated = for_update || self.isolation == Isolation::Serializable;
         if let Some(trace) = &mut self.trace {
             let (keyspace, key) = (keyspace.id.0, key.to_vec());
@@ -470,7 +495,7 @@ impl Transaction {
                 "a value of {length} bytes is too long: use at most {MAX_VALUE_BYTES}"
             )));
         }
-        keyspace.check_write()?;
+        self.noted(keyspace.check_write())?;
         self.end_walk();
         let engine = keyspace.engine_index();
         let place = (keyspace.id, key);
@@ -569,10 +594,7 @@ impl Transaction {
                 note(key, written);
                 deliver(key, value)
             });
-            // While a keyspace is being dropped, or once the snapshot has expired, a scan may miss rows or files.
-            keyspace.check_read()?;
-            self.core.check_age(self.seat)?;
-            read?;
+            self.confirmed(keyspace, read)?;
         } else {
             self.writes.order_if_many();
             let mut own = Own::new(&self.writes, keyspace.id, &range, direction);
@@ -588,9 +610,7 @@ impl Transaction {
                 }
                 flow
             });
-            keyspace.check_read()?;
-            self.core.check_age(self.seat)?;
-            read?;
+            self.confirmed(keyspace, read)?;
             if flow.is_continue() {
                 let _ = own.rest(&mut deliver);
             }
