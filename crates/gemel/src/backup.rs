@@ -301,10 +301,10 @@ impl Record {
 
     /// Writes the record. It is durable when this returns.
     fn write(&self, files: &dyn Files, directory: &Path) -> Result<()> {
-        let body = serde_json::to_string(self)
-            .map_err(|error| Error::Usage(format!("the record of the backup can't be written: {error}")))?;
+        let path = directory.join(RECORD);
+        let body = serde_json::to_string(self).map_err(|error| io("can't write", &path)(error.into()))?;
         let text = format!("{}\n{body}", Self::head(&body));
-        files::replace(files, &directory.join(RECORD), text.as_bytes())
+        files::replace(files, &path, text.as_bytes())
     }
 
     /// Rejects a backup that was opened and written to: another backup would destroy what was written.

@@ -59,7 +59,8 @@ pub enum Error {
     /// The snapshot registry can't order this transaction over the engines: retry it.
     #[error("no pair of snapshots fits this transaction over both engines: {0}; retry the transaction")]
     Csr(&'static str),
-    /// The transaction is so old that the database no longer has what it needs: retry it.
+    /// The transaction is so old that the database no longer has what it needs, or older than the change of a table that
+    /// made the handle: retry it.
     #[error("the transaction is too old: {0}; retry it")]
     TooOld(String),
     /// A table that the transaction used was being moved to another engine: retry it.
@@ -70,7 +71,12 @@ pub enum Error {
     /// The request violates a constraint of the data: a key that exists already, a value that does not fit its column.
     #[error("{0}")]
     Constraint(String),
-    /// The request is invalid: an unknown table, crossed bounds, a transaction that has failed.
+    /// The handle of a table or keyspace is older than its last change: columns were added or dropped, an index was
+    /// added, or the rows were truncated or dropped. Get the table again ([`Database::table`](crate::Database::table)), for
+    /// a new transaction.
+    #[error("{0}")]
+    Outdated(String),
+    /// The request is invalid: an unknown table, an option out of its range, a transaction that has failed.
     #[error("{0}")]
     Usage(String),
     /// A limit is reached: memory, length of a key or value, number of transactions.
@@ -116,6 +122,35 @@ impl Error {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::Csr(_) | Self::TooOld(_) | Self::Moved(_))
+    }
+
+    /// Returns true if a handle is older than the last change of its table or keyspace. Then get the table again, and
+    /// begin a new transaction. The same handle never succeeds again, with one exception: if the index that is being
+    /// added is rejected, the handle can write again.
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::row::{ColumnChange, ColumnType, Schema, Value};
+    /// # use gemel::{Database, Engine, Isolation, Options};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// # let schema = Schema::new().column("id", ColumnType::I64).primary_key(["id"]);
+    /// let mut people = db.create_table("people", Engine::Memory, schema)?;
+    /// db.alter_table("people", &[ColumnChange::add("phone", ColumnType::Text)])?; // Somewhere else in the program.
+    /// let phone = loop {
+    ///     let phone = db.run(Isolation::Snapshot, |transaction| people.get(transaction, &[Value::Int(1)]).map(drop));
+    ///     match phone {
+    ///         Err(error) if error.is_outdated() => people = db.table("people")?,
+    ///         phone => break phone,
+    ///     }
+    /// };
+    /// assert!(phone.is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn is_outdated(&self) -> bool {
+        matches!(self, Self::Outdated(_))
     }
 
     /// Returns true if a file or directory does not exist.

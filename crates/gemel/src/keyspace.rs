@@ -231,16 +231,13 @@ impl Keyspace {
         if self.gate.by_move {
             return Error::Moved(self.name().into());
         }
-        Error::Usage(format!(
-            "{:?} was changed after the transaction began: begin a new one to use its new handle",
-            self.name()
-        ))
+        Error::TooOld(format!("{:?} was changed after the transaction began", self.name()))
     }
 
     #[cold]
     fn refused(&self) -> Error {
         let name = self.name();
-        Error::Usage(match self.gate.standing() {
+        Error::Outdated(match self.gate.standing() {
             Standing::Open | Standing::Indexing => format!(
                 "an index is being added to the table of {name:?}: \
                  write to it when that is done, in a new transaction, through a new handle of the table"
@@ -248,7 +245,9 @@ impl Keyspace {
             Standing::Outdated => format!(
                 "the table of {name:?} has a new index that this handle does not know: get the table again"
             ),
-            Standing::Dropped => format!("{name:?} was dropped: use another one, or make it again"),
+            Standing::Dropped => {
+                format!("{name:?} was dropped: make it again, or get the new one of this name")
+            }
             Standing::Truncated => format!("{name:?} was truncated: get the table again"),
             Standing::Altered => {
                 format!(
@@ -302,6 +301,6 @@ mod tests {
             (KeyspaceId(2), KeyspaceId(2))
         );
         assert!(matches!(old.check_read(), Err(Error::Moved(_))));
-        assert!(matches!(old.for_writes(), Err(Error::Usage(_))));
+        assert!(matches!(old.for_writes(), Err(Error::Outdated(_))));
     }
 }

@@ -224,8 +224,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 /// Replaces a file of the mailbox. Only the owner can read or write it.
 fn write<T: Serialize>(directory: &Path, name: &str, content: &T) -> Result<()> {
     let (path, new) = (directory.join(name), directory.join(format!("{name}{NEW}")));
-    let text = serde_json::to_vec(content)
-        .map_err(|error| Error::Usage(format!("the request for a backup can't be written: {error}")))?;
+    let text = serde_json::to_vec(content).map_err(|error| io("can't write", &path)(error.into()))?;
     let _ = fs::remove_file(&new);
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);

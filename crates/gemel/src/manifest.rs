@@ -1,6 +1,6 @@
 //! The manifest: a small file that names the other parts of the database. It is always replaced as a whole.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, io};
 use crate::files::{self, Files};
 use crate::ids::KeyspaceId;
 use crate::keyspace::{Engine, PartKind};
@@ -179,8 +179,7 @@ impl Manifest {
     /// Replaces the manifest. It is durable when this returns.
     pub(crate) fn write(&self, files: &dyn Files, directory: &Path) -> Result<()> {
         let path = Self::path(directory);
-        let body = serde_json::to_string(self)
-            .map_err(|error| Error::Usage(format!("the catalog can't be written as JSON: {error}")))?;
+        let body = serde_json::to_string(self).map_err(|error| io("can't write", &path)(error.into()))?;
         let text = format!("{MAGIC} {FORMAT} {:08x}\n{body}", crc32fast::hash(body.as_bytes()));
         files::replace(files, &path, text.as_bytes())
     }

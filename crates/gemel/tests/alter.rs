@@ -13,6 +13,16 @@ fn schema() -> Schema {
     schema.nullable("town", ColumnType::Text).primary_key(["id"]).index("by_town", ["town"])
 }
 
+fn outdated<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
+    let error = outcome.unwrap_err();
+    assert!(error.is_outdated() && !error.is_retryable() && error.to_string().contains(says), "{error:?}");
+}
+
+fn too_old<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
+    let error = outcome.unwrap_err();
+    assert!(matches!(&error, Error::TooOld(text) if text.contains(says)), "{error:?}");
+}
+
 fn refused<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
     let error = outcome.unwrap_err();
     assert!(matches!(&error, Error::Usage(text) if text.contains(says)), "{error:?}");
@@ -69,10 +79,10 @@ fn columns_are_renamed_added_and_dropped_under_the_rows_that_are_there() {
         first.set(&mut writer, &[Value::Int(3)], &[(1, "lost".into())]).unwrap();
         let changes = [ColumnChange::drop("name"), ColumnChange::add("age", ColumnType::I16)];
         let table = db.alter_table("t", &changes).unwrap();
-        refused(first.get(&mut before, &[Value::Int(1)]), "get the table again");
-        refused(renamed.set(&mut before, &[Value::Int(1)], &[(1, "lost".into())]), "get the table again");
-        refused(table.get(&mut before, &[Value::Int(1)]), "after the transaction began");
-        refused(writer.commit().map(drop), "before the commit");
+        outdated(first.get(&mut before, &[Value::Int(1)]), "get the table again");
+        outdated(renamed.set(&mut before, &[Value::Int(1)], &[(1, "lost".into())]), "get the table again");
+        too_old(table.get(&mut before, &[Value::Int(1)]), "after the transaction began");
+        outdated(writer.commit().map(drop), "before the commit");
         drop(before);
         assert_eq!(rows(&db, &table), ["1 'Bern' null", "2 'Bonn' null", "3 'Oslo' null"]);
         change(&db, |transaction| {
@@ -162,8 +172,8 @@ fn a_table_with_changed_columns_moves_and_its_columns_change_again() {
         let third = db.alter_table("t", &[ColumnChange::drop("name")]).unwrap();
         for old in [&first, &second] {
             let mut transaction = db.begin(Isolation::Snapshot).unwrap();
-            refused(old.get(&mut transaction, &[Value::Int(1)]), "get the table again");
-            refused(
+            outdated(old.get(&mut transaction, &[Value::Int(1)]), "get the table again");
+            outdated(
                 old.set(&mut transaction, &[Value::Int(1)], &[(1, "lost".into())]),
                 "get the table again",
             );

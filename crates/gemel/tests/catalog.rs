@@ -43,6 +43,16 @@ fn rows(db: &Database, table: &Table) -> usize {
     count(&mut db.begin(Isolation::Snapshot).unwrap(), table).unwrap()
 }
 
+fn outdated<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
+    let error = outcome.unwrap_err();
+    assert!(error.is_outdated() && !error.is_retryable() && error.to_string().contains(says), "{error:?}");
+}
+
+fn too_old<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
+    let error = outcome.unwrap_err();
+    assert!(matches!(&error, Error::TooOld(text) if text.contains(says)), "{error:?}");
+}
+
 fn refused<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
     let error = outcome.unwrap_err();
     assert!(matches!(&error, Error::Usage(text) if text.contains(says)), "{error:?}");
@@ -80,9 +90,9 @@ fn a_dropped_table_is_gone_and_its_name_is_free() {
             refused(db.table("t"), "there is no table \"t\"");
             refused(db.drop_table("t"), "there is no table \"t\"");
             let mut transaction = db.begin(Isolation::Snapshot).unwrap();
-            refused(count(&mut transaction, &table), "\"t\" was dropped");
-            refused(table.get(&mut transaction, &[Value::Int(1)]), "\"t\" was dropped");
-            refused(table.insert(&mut transaction, &[Value::Int(1), Value::Null]), "was dropped");
+            outdated(count(&mut transaction, &table), "\"t\" was dropped");
+            outdated(table.get(&mut transaction, &[Value::Int(1)]), "\"t\" was dropped");
+            outdated(table.insert(&mut transaction, &[Value::Int(1), Value::Null]), "was dropped");
             drop(transaction);
             let memory = db.state().memory;
             assert_eq!((memory.records, memory.bytes - memory.unfreed_bytes), (0, 0));
@@ -124,7 +134,7 @@ fn a_keyspace_of_a_table_is_not_dropped_alone() {
         let new = db.keyspace("k", engine).unwrap();
         let mut transaction = db.begin(Isolation::Snapshot).unwrap();
         assert_eq!(transaction.get(&new, b"k").unwrap(), None);
-        refused(transaction.get(&old, b"k"), "\"k\" was dropped");
+        outdated(transaction.get(&old, b"k"), "\"k\" was dropped");
         drop(transaction);
         db.drop_keyspace("k").unwrap();
     }
@@ -167,14 +177,14 @@ fn a_transaction_over_a_drop_fails_with_a_clear_error_and_leaves_nothing() {
             table.insert(&mut writer, &[Value::Int(100), Value::Null]).unwrap();
             kept.insert(&mut writer, &[Value::Int(100), Value::Null]).unwrap();
             db.drop_table("t").unwrap();
-            refused(count(&mut reader, &table), "was dropped");
+            outdated(count(&mut reader, &table), "was dropped");
             kept.upsert(&mut reader, &[Value::Int(1), Value::Null]).unwrap();
             match isolation {
                 // Its reads can no longer be validated.
-                Isolation::Serializable => refused(reader.commit().map(drop), "was dropped"),
+                Isolation::Serializable => outdated(reader.commit().map(drop), "was dropped"),
                 _ => reader.commit().unwrap().wait().unwrap(),
             }
-            refused(writer.commit().map(drop), "was dropped");
+            outdated(writer.commit().map(drop), "was dropped");
             assert!(rows(&db, &kept) <= 1);
         }
     }
@@ -213,7 +223,7 @@ fn commits_race_with_drops_and_nothing_is_there_in_part() {
                         match outcome {
                             Ok(()) => drop(committed.fetch_add(1, Ordering::SeqCst)),
                             Err(error) if error.is_retryable() => {}
-                            Err(error) => return refused::<()>(Err(error), "was dropped"),
+                            Err(error) => return outdated::<()>(Err(error), "was dropped"),
                         }
                         if n == 20 {
                             done.send(()).unwrap();
@@ -246,9 +256,9 @@ fn a_truncated_table_is_empty_for_new_handles_and_closed_for_old_ones() {
         let mut writer = db.begin(Isolation::Snapshot).unwrap();
         old.delete(&mut writer, &[Value::Int(3)]).unwrap();
         let new = db.truncate_table(engine.name()).unwrap();
-        refused(count(&mut before, &old), "was truncated");
-        refused(count(&mut before, &new), "after the transaction began");
-        refused(writer.commit().map(drop), "truncated");
+        outdated(count(&mut before, &old), "was truncated");
+        too_old(count(&mut before, &new), "after the transaction began");
+        outdated(writer.commit().map(drop), "truncated");
         assert_eq!(rows(&db, &new), 0);
         fill(&db, &new, 0..4);
         assert_eq!(rows(&db, &db.table(engine.name()).unwrap()), 4);
@@ -292,11 +302,11 @@ fn an_added_index_has_all_rows_and_old_handles_read_only() {
         let mut writer = db.begin(Isolation::Snapshot).unwrap();
         old.delete(&mut writer, &[Value::Int(3)]).unwrap();
         let new = db.add_index(engine.name(), index("unique", true)).unwrap();
-        refused(writer.commit().map(drop), "was given an index");
+        outdated(writer.commit().map(drop), "was given an index");
         assert_eq!(count(&mut before, &old).unwrap(), 1200, "reads go on");
-        refused(count(&mut before, &new), "after the transaction began");
+        too_old(count(&mut before, &new), "after the transaction began");
         let mut writer = db.begin(Isolation::Snapshot).unwrap();
-        refused(old.delete(&mut writer, &[Value::Int(3)]), "get the table again");
+        outdated(old.delete(&mut writer, &[Value::Int(3)]), "get the table again");
         drop(writer);
         fill(&db, &new, 1200..1210);
         assert_eq!(by_index(&db, &new, "unique"), 1210);
@@ -374,7 +384,7 @@ fn writers_race_with_an_index_and_no_entry_is_lost() {
                         })();
                         match outcome {
                             Ok(()) => {}
-                            Err(Error::Usage(_)) => table = db.table(engine.name()).unwrap(),
+                            Err(error) if error.is_outdated() => table = db.table(engine.name()).unwrap(),
                             Err(error) => assert!(error.is_retryable(), "{error}"),
                         }
                         if n == 20 {
@@ -406,12 +416,12 @@ fn a_handle_from_before_an_index_does_not_read_a_table_that_is_gone() {
         assert_eq!((rows(&db, &oldest), rows(&db, &old)), (50, 50));
         let mut before = db.begin(Isolation::Snapshot).unwrap();
         db.truncate_table(engine.name()).unwrap();
-        refused(count(&mut before, &oldest), "was truncated");
-        refused(count(&mut db.begin(Isolation::Snapshot).unwrap(), &old), "was truncated");
+        outdated(count(&mut before, &oldest), "was truncated");
+        outdated(count(&mut db.begin(Isolation::Snapshot).unwrap(), &old), "was truncated");
         let old = db.table(engine.name()).unwrap();
         db.add_index(engine.name(), index("fourth", false)).unwrap();
         db.drop_table(engine.name()).unwrap();
-        refused(count(&mut db.begin(Isolation::Snapshot).unwrap(), &old), "was dropped");
+        outdated(count(&mut db.begin(Isolation::Snapshot).unwrap(), &old), "was dropped");
     }
 }
 

@@ -101,7 +101,7 @@ impl Coordinator {
                 if twins.name_of_gone(id).is_some() {
                     return moved(id);
                 }
-                Error::Usage(
+                Error::Outdated(
                     "a table that the transaction used was dropped or truncated before the commit: \
                      begin a new transaction, and get the table again"
                         .into(),
@@ -127,7 +127,7 @@ impl Coordinator {
                 return Err(moved(write.keyspace));
             }
             if keyspace.gate.born > transaction.changes {
-                return Err(Error::Usage(format!(
+                return Err(Error::Outdated(format!(
                     "the table of {:?} was given an index or other columns before the commit: \
                      begin a new transaction, and get the table again",
                     keyspace.name()

@@ -64,7 +64,7 @@ impl Database {
     /// Drops a table with its rows and indexes, for good. Frees its memory and its files before it returns. Waits for
     /// commits in progress.
     ///
-    /// Transactions that go on using a handle of the table get [`Error::Usage`]. So does the commit of a transaction
+    /// Transactions that go on using a handle of the table get [`Error::Outdated`]. So does the commit of a transaction
     /// that wrote the table, or that read it at [`Isolation::Serializable`] and wrote anything. A new table may have
     /// the name.
     ///
@@ -95,8 +95,8 @@ impl Database {
 
     /// Deletes all rows of a table at once, and frees their memory and files. Returns the new handle of the table.
     ///
-    /// Earlier handles can't be used any more: they get [`Error::Usage`]. Transactions that began before can't use the
-    /// new handle. So nobody sees the table empty at a snapshot where it had rows. Commits are treated as by
+    /// Earlier handles can't be used any more: they get [`Error::Outdated`]. Transactions that began before can't use
+    /// the new handle: they get [`Error::TooOld`]. So nobody sees the table empty at a snapshot where it had rows. Commits are treated as by
     /// [`Database::drop_table`].
     ///
     /// # Errors
@@ -120,10 +120,10 @@ impl Database {
     /// Adds an index to a table, with entries for its rows. Returns the new handle of the table. After a crash the
     /// index is there with all entries, or not at all.
     ///
-    /// Reads go on meanwhile. Writes through earlier handles get [`Error::Usage`] from the beginning on, and for good,
+    /// Reads go on meanwhile. Writes through earlier handles get [`Error::Outdated`] from the beginning on, and for good,
     /// because these handles do not know the index; reads through them are still right. If the index is rejected, the
     /// earlier handles can write again. Transactions that began before the end can't use the new handle, because their
-    /// snapshots lack entries.
+    /// snapshots lack entries: they get [`Error::TooOld`].
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such table, the index does not fit its schema, or a keyspace has its name

@@ -643,8 +643,8 @@ impl Transaction {
     /// # Errors
     /// A retryable error ([`Error::is_retryable`]): a conflict with another transaction, [`Error::TooOld`], or
     /// [`Error::Moved`]. [`Error::Capacity`] if the memory engine is full or the writes exceed 1 GiB;
-    /// [`Error::DiskFull`]; [`Error::Poisoned`]; [`Error::Usage`] if the transaction failed earlier, the database is
-    /// closed, or a table that it wrote was dropped or changed. After an error the transaction has changed nothing.
+    /// [`Error::DiskFull`]; [`Error::Poisoned`]; [`Error::Outdated`] if a table that it wrote was dropped or changed;
+    /// [`Error::Usage`] if the transaction failed earlier, or the database is closed. After an error the transaction has changed nothing.
     pub fn commit(mut self) -> Result<Ticket> {
         if self.failed.is_some() {
             return Err(Error::Usage(
