@@ -138,12 +138,7 @@ impl KeyRange {
         }
     }
 
-    /// Returns true if the lower bound is above the upper one. `a..a` is empty, not crossed.
-    pub(crate) fn is_crossed(&self) -> bool {
-        self.bounds().is_some_and(|(lower, upper)| lower > upper)
-    }
-
-    /// Returns true if the bounds leave no room for a key.
+    /// Returns true if the bounds leave no room for a key, or are crossed.
     pub(crate) fn is_empty(&self) -> bool {
         let both = matches!((&self.lower, &self.upper), (Bound::Included(_), Bound::Included(_)));
         self.bounds().is_some_and(|(lower, upper)| lower > upper || (lower == upper && !both))

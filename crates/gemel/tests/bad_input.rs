@@ -340,7 +340,7 @@ fn keys_and_values_have_limits_and_bounds_an_order() {
             };
             transaction.scan(&keyspace, lower, upper, Direction::Forward, count).map(|()| keys)
         };
-        assert_words(&usage(scan(b"b", b"a")), &["crossed"]);
+        assert_eq!(scan(b"b", b"a").unwrap(), 0, "a crossed range is empty");
         assert_eq!(scan(b"a", b"a").unwrap(), 0);
         assert_eq!(scan(b"a", b"z").unwrap(), 1);
         // None of the errors has spoilt the transaction.
@@ -373,7 +373,7 @@ fn rows_that_do_not_fit_their_table_are_rejected_and_the_transaction_goes_on() {
     let (high, low) = ([Value::Int(9)], [Value::Int(1)]);
     let crossed = RowRange::new(Bound::Included(&high), Bound::Included(&low));
     let scan = table.scan(&mut transaction, &crossed, Direction::Forward, |_| Ok(ControlFlow::Continue(())));
-    usage(scan);
+    scan.unwrap();
     transaction.commit().unwrap().wait().unwrap();
     table.verify(&mut db.begin(Isolation::Snapshot).unwrap()).unwrap();
 }
@@ -543,7 +543,10 @@ fn savepoints_and_cursors_of_another_transaction_and_savepoints_that_are_gone_ar
     assert_words(&usage(cursor.next(&mut other)), &["belongs to another transaction"]);
     usage(cursor.prev(&mut foreign));
     let crossed = (Bound::Included(&b"b"[..]), Bound::Excluded(&b"a"[..]));
-    assert_words(&usage(transaction.cursor(&keyspace, crossed.0, crossed.1)), &["crossed"]);
+    let mut nowhere = transaction.cursor(&keyspace, crossed.0, crossed.1).unwrap();
+    nowhere.seek(b"a1").unwrap();
+    assert_eq!(nowhere.next(&mut transaction).unwrap(), None);
+    assert_eq!(nowhere.prev(&mut transaction).unwrap(), None);
     assert!(matches!(cursor.seek(&vec![7; MAX_KEY_BYTES + 1]), Err(Error::Capacity(_))));
     let mut empty = transaction.cursor(&keyspace, Bound::Included(b"a"), Bound::Excluded(b"a")).unwrap();
     assert_eq!(empty.next(&mut transaction).unwrap(), None);

@@ -2,9 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use gemel::row::{ColumnChange, ColumnType, IndexDef, Schema, Table, Value};
-use gemel::{Database, Engine, Error, Isolation, Keyspace, Options};
+use gemel::row::{ColumnChange, ColumnType, IndexDef, RowRange, Schema, Table, Value};
+use gemel::{Database, Direction, Engine, Error, Isolation, Keyspace, Options, Transaction};
+use std::ops::{Bound, ControlFlow};
 use std::path::Path;
+
+const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
+const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
 
 fn open(path: &Path) -> Database {
     Database::open(path, Options::default()).unwrap()
@@ -162,4 +166,49 @@ fn a_lost_transaction_is_retried_though_the_program_has_hidden_the_error() {
     .unwrap();
     assert_eq!(runs, 4);
     assert_eq!(db.begin(Isolation::Snapshot).unwrap().get(&keyspace, b"run").unwrap().unwrap(), [4]);
+}
+
+/// Returns the first columns of the rows of a range, by the primary key or an index.
+fn ids(transaction: &mut Transaction, table: &Table, index: Option<&str>, range: &RowRange<'_>) -> Vec<i64> {
+    let mut ids = Vec::new();
+    let each = |row: gemel::row::RowView<'_>| {
+        ids.push(row.int(0)?);
+        Ok(ControlFlow::Continue(()))
+    };
+    match index {
+        None => table.scan(transaction, range, Direction::Forward, each),
+        Some(index) => table.scan_index(transaction, index, range, Direction::Forward, each),
+    }
+    .unwrap();
+    ids
+}
+
+#[test]
+fn a_range_with_crossed_bounds_is_empty_with_own_writes_too() {
+    for (engine, level) in ENGINES.into_iter().flat_map(|engine| LEVELS.map(|level| (engine, level))) {
+        let directory = tempfile::tempdir().unwrap();
+        let db = open(&directory.path().join("db"));
+        let table = db.open_or_create_table("t", schema(), engine).unwrap();
+        let mut transaction = db.begin(level).unwrap();
+        let (low, high) = ([Value::Int(2)], [Value::Int(4)]);
+        let crossed = RowRange::new(Bound::Included(&high), Bound::Included(&low));
+        for id in 1..=300 {
+            assert!(ids(&mut transaction, &table, None, &crossed).is_empty());
+            assert!(ids(&mut transaction, &table, Some("by_place"), &crossed).is_empty());
+            table.insert(&mut transaction, &row(id, id)).unwrap();
+        }
+        let mut cursors = [
+            table.cursor(&transaction, &crossed).unwrap(),
+            table.cursor_index(&transaction, "by_place", &crossed).unwrap(),
+        ];
+        for cursor in &mut cursors {
+            cursor.seek(&[Value::Int(3)]).unwrap();
+            assert!(cursor.next(&mut transaction).unwrap().is_none());
+            assert!(cursor.prev(&mut transaction).unwrap().is_none());
+        }
+        transaction.commit().unwrap().wait().unwrap();
+        let mut reader = db.begin(level).unwrap();
+        assert!(ids(&mut reader, &table, None, &crossed).is_empty());
+        assert!(ids(&mut reader, &table, Some("by_place"), &crossed).is_empty());
+    }
 }

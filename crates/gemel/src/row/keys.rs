@@ -174,18 +174,9 @@ impl KeyLayout {
             Bound::Excluded(values) => Some(self.encode_prefix(values)?),
         };
         // No key comes after those that begin with 255, 255, …
-        let Some(lower) = lower else {
-            return if upper.is_some() { Err(self.crossed(range)) } else { Ok(None) };
-        };
-        if let Some(upper) = &upper {
-            if lower > *upper {
-                return Err(self.crossed(range));
-            }
-            if lower == *upper {
-                return Ok(None);
-            }
-        }
-        Ok(Some(Span { lower, upper }))
+        let Some(lower) = lower else { return Ok(None) };
+        let is_empty = upper.as_ref().is_some_and(|upper| lower >= *upper);
+        Ok((!is_empty).then_some(Span { lower, upper }))
     }
 
     #[inline]
@@ -301,25 +292,6 @@ impl KeyLayout {
             names.join(", ")
         ))
     }
-
-    #[cold]
-    fn crossed(&self, range: &RowRange<'_>) -> Error {
-        let shown = |bound: Bound<&[Value<'_>]>| match bound {
-            Bound::Unbounded => "the end".to_owned(),
-            Bound::Included(values) => list(values),
-            Bound::Excluded(values) => format!("{} (excluded)", list(values)),
-        };
-        let (lower, upper) = (shown(range.lower), shown(range.upper));
-        Error::Usage(format!(
-            "table {}: a scan from {lower} to {upper} has crossed bounds; give the lower one first, and the direction apart",
-            self.table
-        ))
-    }
-}
-
-fn list(values: &[Value<'_>]) -> String {
-    let values: Vec<_> = values.iter().map(ToString::to_string).collect();
-    format!("({})", values.join(", "))
 }
 
 /// Removes the escapes and the terminator of a text that [`KeyLayout::skip`] has checked.
@@ -394,7 +366,7 @@ impl<'a> RowRange<'a> {
         Self { lower: Bound::Included(values), upper: Bound::Included(values) }
     }
 
-    /// Returns the range of rows between two bounds. A scan rejects crossed bounds.
+    /// Returns the range of rows between two bounds. It is empty if the lower bound is above the upper one.
     #[must_use]
     pub fn new(lower: Bound<&'a [Value<'a>]>, upper: Bound<&'a [Value<'a>]>) -> Self {
         Self { lower, upper }

@@ -83,7 +83,7 @@ pub trait Bytes {
     /// Deletes `key`, if it exists.
     fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()>;
 
-    /// Passes keys and values between the bounds, which never cross, to `each`, until it breaks.
+    /// Passes keys and values between the bounds, which leave room for a key, to `each`, until it breaks.
     fn scan(
         &mut self,
         keyspace: &Keyspace,

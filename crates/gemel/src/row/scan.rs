@@ -21,8 +21,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`](crate::Error::Usage) if the bounds are crossed, [`Error::Constraint`](crate::Error::Constraint)
-    /// if their values do not fit the key, the errors of `each`, and those of the transaction.
+    /// [`Error::Constraint`](crate::Error::Constraint) if the values of the bounds do not fit the key, the errors of
+    /// `each`, and those of the transaction.
     pub fn scan<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,

@@ -250,16 +250,18 @@ impl Place {
 }
 
 impl Transaction {
-    /// Returns a cursor over the keys between the bounds. It begins before the first key.
+    /// Returns a cursor over the keys between the bounds. It begins before the first key. If the lower bound is above the
+    /// upper one, the range is empty.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the bounds are crossed, or a bound is too long.
+    /// [`Error::Capacity`] if a bound is too long; [`Error::Outdated`] if the handle is; [`Error::Usage`] if the keyspace
+    /// belongs to another database; and retryable errors.
     pub fn cursor(&self, keyspace: &Keyspace, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<Cursor> {
         let keyspace = self.readable(keyspace)?;
         Ok(Cursor {
             keyspace: keyspace.clone(),
             transaction: self.seat.number,
-            range: super::checked_range(keyspace, lower, upper)?,
+            range: super::checked_range(lower, upper)?,
             place: Place::Start,
             ahead: Ahead::new(Direction::Forward, Place::Start),
             own: OwnKeys::default(),

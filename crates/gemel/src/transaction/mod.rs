@@ -139,15 +139,8 @@ fn checked_length(bytes: &[u8]) -> Result<Key> {
     Ok(Key::new(bytes))
 }
 
-fn checked_range(keyspace: &Keyspace, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<KeyRange> {
-    let range = KeyRange { lower: checked_bound(lower)?, upper: checked_bound(upper)? };
-    if range.is_crossed() {
-        return Err(Error::Usage(format!(
-            "the bounds of a scan of {} are crossed: the lower one is above the upper one; swap them",
-            keyspace.name()
-        )));
-    }
-    Ok(range)
+fn checked_range(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<KeyRange> {
+    Ok(KeyRange { lower: checked_bound(lower)?, upper: checked_bound(upper)? })
 }
 
 fn checked_bound(bound: Bound<&[u8]>) -> Result<Bound<Key>> {
@@ -513,10 +506,10 @@ impl Transaction {
     }
 
     /// Passes the keys of a range and their values to `each`, in order, until it breaks. The transaction's own writes
-    /// are included.
+    /// are included. If the lower bound is above the upper one, the range is empty.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the bounds are crossed; otherwise the same as [`Transaction::read`].
+    /// [`Error::Capacity`] if a bound is too long; otherwise the same as [`Transaction::read`].
     pub fn scan(
         &mut self,
         keyspace: &Keyspace,
@@ -526,7 +519,7 @@ impl Transaction {
         each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         let keyspace = self.readable(keyspace)?;
-        let range = checked_range(keyspace, lower, upper)?;
+        let range = checked_range(lower, upper)?;
         if range.is_empty() {
             return Ok(());
         }

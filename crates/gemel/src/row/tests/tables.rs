@@ -234,7 +234,7 @@ fn an_error_of_a_scans_callback_is_returned() {
     );
     let (low, high) = (key(2), key(4));
     let crossed = RowRange::new(Bound::Included(&high), Bound::Included(&low));
-    assert!(matches!(table.scan(&mut map, &crossed, forward, stop), Err(Error::Usage(_))));
+    assert!(table.scan(&mut map, &crossed, forward, stop).is_ok(), "a crossed range is empty");
 }
 
 #[test]
