@@ -429,6 +429,30 @@ impl Database {
         Transaction::begin(Arc::clone(core), isolation, core.options.max_snapshot_age)
     }
 
+    /// Begins a transaction that only reads, on a snapshot: all that it reads was current at one moment. Calls that write
+    /// get [`Error::Usage`]. It has no conflicts, because nothing that it reads is validated.
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::{Database, Engine, Error, Options};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// let accounts = db.keyspace("accounts", Engine::Memory)?;
+    /// let mut report = db.begin_read_only()?;
+    /// assert_eq!(report.get(&accounts, b"ann")?, None);
+    /// assert!(matches!(report.put(&accounts, b"ann", b"rich"), Err(Error::Usage(_))));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Same as [`Database::begin`].
+    pub fn begin_read_only(&self) -> Result<Transaction> {
+        let mut transaction = self.begin(Isolation::Snapshot)?;
+        transaction.read_only = true;
+        Ok(transaction)
+    }
+
     /// Begins a transaction of the database itself, on a snapshot. No limit of age applies: on a slow disk each attempt
     /// at its piece of work might exceed the limit.
     fn begin_own(&self) -> Result<Transaction> {

@@ -212,3 +212,48 @@ fn a_range_with_crossed_bounds_is_empty_with_own_writes_too() {
         assert!(ids(&mut reader, &table, Some("by_place"), &crossed).is_empty());
     }
 }
+
+#[test]
+fn a_read_only_transaction_rejects_writes_and_has_no_conflicts() {
+    for engine in ENGINES {
+        let directory = tempfile::tempdir().unwrap();
+        let db = open(&directory.path().join("db"));
+        let table = db.open_or_create_table("t", schema(), engine).unwrap();
+        let keyspace = db.open_or_create_keyspace("k", engine).unwrap();
+        db.run(Isolation::Snapshot, |transaction| {
+            transaction.put(&keyspace, b"a", b"1")?;
+            table.insert(transaction, &row(1, 1))
+        })
+        .unwrap();
+        let mut reader = db.begin_read_only().unwrap();
+        assert_eq!(reader.get_for_update(&keyspace, b"a").unwrap().unwrap(), b"1");
+        let refusals = [
+            reader.put(&keyspace, b"a", b"2"),
+            reader.delete(&keyspace, b"a"),
+            reader.insert(&keyspace, b"b", b"2"),
+            reader.update(&keyspace, b"a", |value| value.clear()).map(drop),
+            reader.update_in_place(&keyspace, b"a", |value| value[0] = 0).map(drop),
+            reader.update_each(&keyspace, ["a"], |_, value| value[0] = 0),
+            table.insert(&mut reader, &row(2, 2)),
+            table.upsert(&mut reader, &row(1, 2)).map(drop),
+            table.set(&mut reader, &[Value::Int(1)], &[(1, Value::Int(2))]).map(drop),
+            table.delete(&mut reader, &[Value::Int(1)]).map(drop),
+        ];
+        for refusal in refusals {
+            assert!(matches!(&refusal, Err(Error::Usage(text)) if text.contains("read-only")), "{refusal:?}");
+        }
+        db.run(Isolation::Snapshot, |transaction| {
+            transaction.put(&keyspace, b"a", b"3")?;
+            table.upsert(transaction, &row(1, 3)).map(drop)
+        })
+        .unwrap();
+        // It goes on with its snapshot.
+        assert_eq!(reader.get(&keyspace, b"a").unwrap().unwrap(), b"1");
+        assert_eq!(ids(&mut reader, &table, Some("by_place"), &RowRange::prefix(&[Value::Int(1)])), [1]);
+        let before = db.state();
+        reader.commit().unwrap().wait().unwrap();
+        let after = db.state();
+        assert_eq!(after.committed.read_only, before.committed.read_only + 1);
+        assert_eq!(db.begin_read_only().unwrap().get(&keyspace, b"a").unwrap().unwrap(), b"3");
+    }
+}

@@ -67,6 +67,8 @@ pub struct Transaction {
     pub(crate) core: Arc<Coordinator>,
     pub(crate) seat: Seat,
     pub(crate) isolation: Isolation,
+    /// True if calls that write are rejected.
+    pub(crate) read_only: bool,
     /// Number of catalog changes when the transaction began.
     pub(crate) changes: u64,
     /// Snapshot in the anchor engine.
@@ -170,6 +172,7 @@ impl Transaction {
             core,
             seat,
             isolation,
+            read_only: false,
             changes,
             anchor,
             others: [None; MAX_ENGINES],
@@ -254,6 +257,12 @@ impl Transaction {
     /// Does the same as [`Transaction::readable`], for reads and writes.
     fn writable<'k>(&self, keyspace: &'k Keyspace) -> Result<&'k Keyspace> {
         self.usable(keyspace)?;
+        if self.read_only {
+            return Err(Error::Usage(format!(
+                "the transaction is read-only and can't write to {:?}: begin one with Database::begin",
+                keyspace.name()
+            )));
+        }
         let keyspace = self.noted(keyspace.for_writes())?;
         self.noted(keyspace.check_age(self.changes)).map(|()| keyspace)
     }
@@ -402,7 +411,9 @@ impl Transaction {
     pub fn get_for_update(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let keyspace = self.readable(keyspace)?;
         let key = checked_key(key)?;
-        self.read_key(keyspace, key, None, true, <[u8]>::to_vec)
+        // A read-only transaction decides on nothing that it writes.
+        let for_update = !self.read_only;
+        self.read_key(keyspace, key, None, for_update, <[u8]>::to_vec)
     }
 
     /// Prepares the engine for reads and writes of these keys, which come soon. The results are the same without it.
