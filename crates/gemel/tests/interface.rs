@@ -257,3 +257,61 @@ fn a_read_only_transaction_rejects_writes_and_has_no_conflicts() {
         assert_eq!(db.begin_read_only().unwrap().get(&keyspace, b"a").unwrap().unwrap(), b"3");
     }
 }
+
+#[test]
+fn the_ends_of_a_range_are_found_among_committed_rows_and_own_ones() {
+    for (engine, level) in ENGINES.into_iter().flat_map(|engine| LEVELS.map(|level| (engine, level))) {
+        let directory = tempfile::tempdir().unwrap();
+        let db = open(&directory.path().join("db"));
+        let table = db.open_or_create_table("t", schema(), engine).unwrap();
+        let keyspace = db.open_or_create_keyspace("k", engine).unwrap();
+        let all = Bound::Unbounded;
+        let mut transaction = db.begin(level).unwrap();
+        assert_eq!(transaction.first(&keyspace, all, all).unwrap(), None);
+        assert_eq!(transaction.last(&keyspace, all, all).unwrap(), None);
+        assert!(table.first(&mut transaction, &RowRange::all()).unwrap().is_none());
+        assert!(table.last_index(&mut transaction, "by_place", &RowRange::all()).unwrap().is_none());
+        for id in 2..=8_u8 {
+            transaction.put(&keyspace, &[id], &[id]).unwrap();
+            table.insert(&mut transaction, &row(id.into(), 100 - i64::from(id))).unwrap();
+        }
+        transaction.commit().unwrap().wait().unwrap();
+
+        let mut transaction = db.begin(level).unwrap();
+        transaction.delete(&keyspace, &[8]).unwrap();
+        transaction.put(&keyspace, &[1], &[1]).unwrap();
+        table.delete(&mut transaction, &[Value::Int(8)]).unwrap();
+        table.insert(&mut transaction, &row(1, 0)).unwrap();
+        let first = transaction.first(&keyspace, all, all).unwrap().unwrap();
+        let last = transaction.last(&keyspace, all, all).unwrap().unwrap();
+        assert_eq!((first, last), ((vec![1], vec![1]), (vec![7], vec![7])));
+        let (lower, upper) = (Bound::Excluded(&[2][..]), Bound::Excluded(&[5][..]));
+        assert_eq!(transaction.first(&keyspace, lower, upper).unwrap().unwrap().0, [3]);
+        assert_eq!(transaction.last(&keyspace, lower, upper).unwrap().unwrap().0, [4]);
+
+        let id = |row: Option<gemel::row::RowBuf<'_>>| row.map(|row| row.view().int(0).unwrap());
+        let (all, none) = (RowRange::all(), [Value::Int(50)]);
+        let none = RowRange::prefix(&none);
+        assert_eq!(id(table.first(&mut transaction, &all).unwrap()), Some(1));
+        assert_eq!(id(table.last(&mut transaction, &all).unwrap()), Some(7));
+        assert_eq!(id(table.first_index(&mut transaction, "by_place", &all).unwrap()), Some(1));
+        assert_eq!(id(table.last_index(&mut transaction, "by_place", &all).unwrap()), Some(2));
+        assert_eq!(id(table.first(&mut transaction, &none).unwrap()), None);
+        assert_eq!(id(table.last_index(&mut transaction, "by_place", &none).unwrap()), None);
+        assert!(matches!(table.first_index(&mut transaction, "none", &all), Err(Error::Usage(_))));
+        drop(transaction);
+
+        // A commit validates only what was read: what is beyond the first key may change.
+        for (changed, succeeds) in [(9, true), (1, level != Isolation::Serializable)] {
+            let mut transaction = db.begin(level).unwrap();
+            assert_eq!(
+                transaction.first(&keyspace, Bound::Unbounded, Bound::Unbounded).unwrap().unwrap().0,
+                [2]
+            );
+            transaction.put(&keyspace, b"other", b"value").unwrap();
+            db.run(Isolation::Snapshot, |other| other.put(&keyspace, &[changed], &[0])).unwrap();
+            let outcome = transaction.commit();
+            assert_eq!(outcome.is_ok(), succeeds, "{engine:?} {level:?} {changed}: {outcome:?}");
+        }
+    }
+}

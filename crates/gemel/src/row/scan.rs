@@ -3,7 +3,7 @@
 use super::Bytes;
 use super::keys::{RowRange, Span};
 use super::table::{Index, Table};
-use super::view::RowView;
+use super::view::{RowBuf, RowView};
 use crate::error::Result;
 use crate::ids::Direction;
 use std::ops::{Bound, ControlFlow};
@@ -66,6 +66,91 @@ impl Table {
             })?;
             Ok(row.unwrap_or(ControlFlow::Continue(())))
         })
+    }
+
+    /// Returns a copy of the first row whose primary key is in `range`, or none if there is no such row.
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::row::{ColumnType, RowRange, Schema, Value};
+    /// # use gemel::{Database, Engine, Isolation, Options};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// # let schema = Schema::new().column("number", ColumnType::I64).column("total", ColumnType::I64);
+    /// let orders = db.create_table("orders", Engine::Disk, schema.primary_key(["number"]).index("by_total", ["total"]))?;
+    /// let mut transaction = db.begin(Isolation::Serializable)?;
+    /// for (number, total) in [(1, 30), (2, 10), (3, 20)] {
+    ///     orders.insert(&mut transaction, &[Value::Int(number), Value::Int(total)])?;
+    /// }
+    /// let newest = orders.last(&mut transaction, &RowRange::all())?.unwrap();
+    /// let cheapest = orders.first_index(&mut transaction, "by_total", &RowRange::all())?.unwrap();
+    /// assert_eq!((newest.view().int(0)?, cheapest.view().int(0)?), (3, 2));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Table::scan`].
+    pub fn first<B: Bytes + ?Sized>(
+        &self,
+        bytes: &mut B,
+        range: &RowRange<'_>,
+    ) -> Result<Option<RowBuf<'_>>> {
+        let mut found = None;
+        self.scan(bytes, range, Direction::Forward, |row| self.keep(row, &mut found))?;
+        Ok(found)
+    }
+
+    /// Returns a copy of the last row whose primary key is in `range`, or none if there is no such row.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Table::scan`].
+    pub fn last<B: Bytes + ?Sized>(&self, bytes: &mut B, range: &RowRange<'_>) -> Result<Option<RowBuf<'_>>> {
+        let mut found = None;
+        self.scan(bytes, range, Direction::Backward, |row| self.keep(row, &mut found))?;
+        Ok(found)
+    }
+
+    /// Returns a copy of the first row, in the order of an index, whose index columns are in `range`. Returns none if
+    /// there is no such row.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Table::scan_index`].
+    pub fn first_index<B: Bytes + ?Sized>(
+        &self,
+        bytes: &mut B,
+        index: &str,
+        range: &RowRange<'_>,
+    ) -> Result<Option<RowBuf<'_>>> {
+        let mut found = None;
+        self.scan_index(bytes, index, range, Direction::Forward, |row| self.keep(row, &mut found))?;
+        Ok(found)
+    }
+
+    /// Returns a copy of the last row, in the order of an index, whose index columns are in `range`. Returns none if
+    /// there is no such row.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Table::scan_index`].
+    pub fn last_index<B: Bytes + ?Sized>(
+        &self,
+        bytes: &mut B,
+        index: &str,
+        range: &RowRange<'_>,
+    ) -> Result<Option<RowBuf<'_>>> {
+        let mut found = None;
+        self.scan_index(bytes, index, range, Direction::Backward, |row| self.keep(row, &mut found))?;
+        Ok(found)
+    }
+
+    /// Keeps a copy of a row, and ends the scan.
+    fn keep<'t>(&'t self, row: RowView<'_>, kept: &mut Option<RowBuf<'t>>) -> Result<ControlFlow<()>> {
+        *kept = Some(RowBuf::from_bytes(self.layout(), row.as_bytes().to_vec())?);
+        Ok(ControlFlow::Break(()))
     }
 
     /// Verifies that each row has its entries in all indexes, and each entry has its row.

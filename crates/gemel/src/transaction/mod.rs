@@ -7,6 +7,7 @@ mod each;
 #[cfg(test)]
 mod large_tests;
 mod own;
+mod range;
 mod savepoint;
 mod scanned;
 mod writes;
