@@ -315,3 +315,160 @@ fn the_ends_of_a_range_are_found_among_committed_rows_and_own_ones() {
         }
     }
 }
+
+/// Deletes the rows from 3 on up to before 6, of the table and of the keyspace. Returns their numbers.
+fn delete_some(
+    transaction: &mut Transaction,
+    table: &Table,
+    keyspace: &Keyspace,
+) -> gemel::Result<[usize; 2]> {
+    let (from, until) = ([Value::Int(3)], [Value::Int(6)]);
+    let rows = RowRange::new(Bound::Included(&from), Bound::Excluded(&until));
+    let (from, until) = (Bound::Included(&[3][..]), Bound::Excluded(&[6][..]));
+    Ok([table.delete_range(transaction, &rows)?, transaction.delete_range(keyspace, from, until)?])
+}
+
+fn keys(transaction: &mut Transaction, keyspace: &Keyspace) -> Vec<u8> {
+    let mut keys = Vec::new();
+    let each = |key: &[u8], _: &[u8]| {
+        keys.extend(key);
+        ControlFlow::Continue(())
+    };
+    transaction.scan(keyspace, Bound::Unbounded, Bound::Unbounded, Direction::Forward, each).unwrap();
+    keys
+}
+
+/// Makes a table and a keyspace with the rows 1 to 8.
+fn eight(db: &Database, engine: Engine) -> (Table, Keyspace) {
+    let schema = schema().unique_index("unique", ["place"]);
+    let table = db.open_or_create_table("t", schema, engine).unwrap();
+    let keyspace = db.open_or_create_keyspace("k", engine).unwrap();
+    db.run(Isolation::Snapshot, |transaction| {
+        (1..=8_u8).try_for_each(|id| {
+            transaction.put(&keyspace, &[id], &[id])?;
+            table.insert(transaction, &row(id.into(), id.into()))
+        })
+    })
+    .unwrap();
+    (table, keyspace)
+}
+
+#[test]
+fn a_range_is_deleted_with_own_rows_and_index_entries_and_a_savepoint_brings_it_back() {
+    for (engine, level) in ENGINES.into_iter().flat_map(|engine| LEVELS.map(|level| (engine, level))) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("db");
+        let db = open(&path);
+        let (table, keyspace) = eight(&db, engine);
+        let mut transaction = db.begin(level).unwrap();
+        // One of the keys is gone already, one is new, and one has a new value.
+        transaction.delete(&keyspace, &[3]).unwrap();
+        transaction.put(&keyspace, &[4], b"new").unwrap();
+        transaction.put(&keyspace, &[5, 5], b"new").unwrap();
+        table.delete(&mut transaction, &[Value::Int(3)]).unwrap();
+        table.set(&mut transaction, &[Value::Int(4)], &[(1, Value::Int(44))]).unwrap();
+        let savepoint = transaction.savepoint().unwrap();
+        assert_eq!(delete_some(&mut transaction, &table, &keyspace).unwrap(), [2, 3]);
+        assert_eq!(delete_some(&mut transaction, &table, &keyspace).unwrap(), [0, 0]);
+        let left = [1, 2, 6, 7, 8];
+        assert_eq!(ids(&mut transaction, &table, None, &RowRange::all()), left);
+        assert_eq!(ids(&mut transaction, &table, Some("by_place"), &RowRange::all()), left);
+        assert_eq!(keys(&mut transaction, &keyspace), [1, 2, 6, 7, 8]);
+        // The value of a deleted row's unique index is free again.
+        table.insert(&mut transaction, &row(9, 44)).unwrap();
+        table.verify(&mut transaction).unwrap();
+
+        transaction.rollback_to(&savepoint).unwrap();
+        assert_eq!(ids(&mut transaction, &table, Some("unique"), &RowRange::all()), [1, 2, 5, 6, 7, 8, 4]);
+        assert_eq!(keys(&mut transaction, &keyspace), [1, 2, 4, 5, 5, 5, 6, 7, 8]);
+        table.verify(&mut transaction).unwrap();
+        assert_eq!(delete_some(&mut transaction, &table, &keyspace).unwrap(), [2, 3]);
+        transaction.commit().unwrap().wait().unwrap();
+        db.close().unwrap();
+        drop((table, keyspace));
+
+        assert!(gemel::check(&path).unwrap().is_good());
+        let db = open(&path);
+        let mut reader = db.begin(level).unwrap();
+        assert_eq!(ids(&mut reader, &db.table("t").unwrap(), Some("by_place"), &RowRange::all()), left);
+        let keyspace = db.open_or_create_keyspace("k", engine).unwrap();
+        assert_eq!(keys(&mut reader, &keyspace), [1, 2, 6, 7, 8]);
+        // Nothing, and nothing for crossed bounds.
+        let crossed = (Bound::Included(&[9][..]), Bound::Included(&[1][..]));
+        assert_eq!(reader.delete_range(&keyspace, crossed.0, crossed.1).unwrap(), 0);
+    }
+}
+
+#[test]
+fn the_deletion_of_a_range_conflicts_with_changes_of_its_rows_and_at_serializable_with_new_ones() {
+    type Other = fn(&mut Transaction, &Table, &Keyspace) -> gemel::Result<()>;
+    let changed: Other =
+        |other, table, _| table.set(other, &[Value::Int(4)], &[(1, Value::Int(44))]).map(drop);
+    let deleted: Other = |other, table, _| table.delete(other, &[Value::Int(5)]).map(drop);
+    let put: Other = |other, _, keyspace| other.put(keyspace, &[5], b"new");
+    let new_row: Other = |other, table, _| {
+        table.delete(other, &[Value::Int(8)])?;
+        table.insert(other, &row(-1, 8))
+    };
+    let new_key: Other = |other, _, keyspace| other.put(keyspace, &[4, 4], b"new");
+    let outside: Other = |other, _, keyspace| other.put(keyspace, &[6], b"new");
+    let all = [(changed, "never"), (deleted, "never"), (put, "never"), (new_row, "always")];
+    let all = all.into_iter().chain([(new_key, "unless serializable"), (outside, "always")]);
+    let cases = all.flat_map(|case| ENGINES.map(|engine| (case, engine)));
+    for (((other, commits), engine), level) in cases.flat_map(|case| LEVELS.map(|level| (case, level))) {
+        let directory = tempfile::tempdir().unwrap();
+        let db = open(&directory.path().join("db"));
+        let (table, keyspace) = eight(&db, engine);
+        let mut transaction = db.begin(level).unwrap();
+        assert_eq!(delete_some(&mut transaction, &table, &keyspace).unwrap(), [3, 3]);
+        db.run(Isolation::Snapshot, |transaction| other(transaction, &table, &keyspace)).unwrap();
+        let outcome = transaction.commit();
+        let expected = match commits {
+            "always" => true,
+            "never" => false,
+            _ => level != Isolation::Serializable,
+        };
+        assert_eq!(outcome.is_ok(), expected, "{engine:?} {level:?} {commits}: {outcome:?}");
+        let mut reader = db.begin_read_only().unwrap();
+        table.verify(&mut reader).unwrap();
+        match outcome {
+            Ok(_) => {
+                let phantom = commits == "unless serializable";
+                let within: Vec<u8> = keys(&mut reader, &keyspace);
+                assert_eq!(within.contains(&4), phantom, "{within:?}");
+            }
+            Err(error) => {
+                assert!(error.is_retryable(), "{error:?}");
+                assert!(ids(&mut reader, &table, None, &RowRange::all()).contains(&3));
+            }
+        }
+    }
+}
+
+#[test]
+fn many_rows_are_deleted_at_once_while_others_are_written() {
+    for engine in ENGINES {
+        let directory = tempfile::tempdir().unwrap();
+        let db = open(&directory.path().join("db"));
+        let table = db.open_or_create_table("t", schema(), engine).unwrap();
+        db.run(Isolation::Snapshot, |transaction| {
+            (0..3_000).try_for_each(|id| table.insert(transaction, &row(id, id % 7)))
+        })
+        .unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for id in 3_000..3_200 {
+                    db.run(Isolation::Serializable, |transaction| table.insert(transaction, &row(id, 1)))
+                        .unwrap();
+                }
+            });
+            let until = [Value::Int(2_990)];
+            let range = RowRange::new(Bound::Unbounded, Bound::Excluded(&until));
+            let delete = |transaction: &mut Transaction| table.delete_range(transaction, &range);
+            assert_eq!(db.run(Isolation::Serializable, delete).unwrap(), 2_990);
+        });
+        let mut reader = db.begin_read_only().unwrap();
+        table.verify(&mut reader).unwrap();
+        assert_eq!(ids(&mut reader, &table, None, &RowRange::all()), Vec::from_iter(2_990..3_200));
+    }
+}

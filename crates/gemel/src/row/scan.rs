@@ -1,4 +1,4 @@
-//! Scans of a table, by its primary key or by a secondary index.
+//! Scans of a table, by its primary key or by a secondary index, and the deletion of a range.
 
 use super::Bytes;
 use super::keys::{RowRange, Span};
@@ -145,6 +145,61 @@ impl Table {
         let mut found = None;
         self.scan_index(bytes, index, range, Direction::Backward, |row| self.keep(row, &mut found))?;
         Ok(found)
+    }
+
+    /// Deletes the rows whose primary key is in `range`, with their index entries. Returns their number. See
+    /// [`Transaction::delete_range`](crate::Transaction::delete_range) for conflicts and memory.
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::row::{ColumnType, RowRange, Schema, Value};
+    /// # use gemel::{Database, Engine, Isolation, Options};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// # let schema = Schema::new().column("district", ColumnType::I32).column("number", ColumnType::I64);
+    /// let orders = db.create_table("orders", Engine::Memory, schema.primary_key(["district", "number"]))?;
+    /// let mut transaction = db.begin(Isolation::Snapshot)?;
+    /// for (district, number) in [(1, 1), (1, 2), (2, 1)] {
+    ///     orders.insert(&mut transaction, &[Value::Int(district), Value::Int(number)])?;
+    /// }
+    /// assert_eq!(orders.delete_range(&mut transaction, &RowRange::prefix(&[Value::Int(1)]))?, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Constraint`](crate::Error::Constraint) if the values of the bounds do not fit the key,
+    /// [`Error::Corruption`](crate::Error::Corruption) if a row is malformed, and the errors of the transaction.
+    pub fn delete_range<B: Bytes + ?Sized>(&self, bytes: &mut B, range: &RowRange<'_>) -> Result<usize> {
+        let Some(span) = self.primary_key().span(range)? else { return Ok(0) };
+        // All is read before anything is written. The entries of a row come before its key.
+        let (mut keys, mut failure) = (Vec::<Vec<u8>>::new(), Ok(()));
+        bytes.scan(self.rows(), span.lower(), span.upper(), Direction::Forward, &mut |key, row| {
+            failure = self.push_keys(key, row, &mut keys);
+            if failure.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        failure?;
+        let of_row = self.indexes().len() + 1;
+        for row in keys.chunks_exact(of_row) {
+            for (index, entry) in self.indexes().iter().zip(row) {
+                bytes.delete(&index.keyspace, entry)?;
+            }
+            bytes.delete(self.rows(), &row[of_row - 1])?;
+        }
+        Ok(keys.len() / of_row)
+    }
+
+    /// Appends the keys of a row's index entries, and its own key, to `keys`.
+    fn push_keys(&self, key: &[u8], row: &[u8], keys: &mut Vec<Vec<u8>>) -> Result<()> {
+        if !self.indexes().is_empty() {
+            let row = RowView::new(self.layout(), row)?;
+            for index in self.indexes() {
+                keys.push(index.entry(&row, key)?.key);
+            }
+        }
+        keys.push(key.to_vec());
+        Ok(())
     }
 
     /// Keeps a copy of a row, and ends the scan.

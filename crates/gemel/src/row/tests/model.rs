@@ -11,6 +11,8 @@ enum Operation {
     /// Sets name, mail or town (columns 2 to 4) of a row.
     Set(i64, Vec<(usize, OwnedValue)>),
     Delete(i64),
+    /// Deletes the rows from an id up to before another one.
+    DeleteRange(i64, i64),
 }
 
 type Row = (i64, String, Option<String>, Option<i64>);
@@ -30,6 +32,7 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
         2 => row().prop_map(Operation::Upsert),
         4 => (0..6_i64, proptest::collection::vec(change, 0..4)).prop_map(|(id, set)| Operation::Set(id, set)),
         1 => (0..6_i64).prop_map(Operation::Delete),
+        1 => (0..6_i64, 0..7_i64).prop_map(|(from, until)| Operation::DeleteRange(from, until)),
     ];
     proptest::collection::vec(operation, 0..40)
 }
@@ -51,6 +54,11 @@ fn expect(model: &mut Model, operation: &Operation) -> Option<bool> {
     let (id, row, there) = match operation {
         Operation::Insert(row) | Operation::Upsert(row) => (row.0, values(row), model.contains_key(&row.0)),
         Operation::Delete(id) => return Some(model.remove(id).is_some()),
+        Operation::DeleteRange(from, until) => {
+            let before = model.len();
+            model.retain(|id, _| id < from || id >= until);
+            return Some(model.len() < before);
+        }
         Operation::Set(id, set) => {
             let Some(mut row) = model.get(id).cloned() else { return Some(false) };
             set.iter().for_each(|(column, value)| row[*column] = value.clone());
@@ -69,6 +77,11 @@ fn apply(table: &Table, map: &mut Map, operation: &Operation) -> Result<bool> {
         Operation::Insert(row) => table.insert(map, &borrowed(&values(row))).map(|()| false),
         Operation::Upsert(row) => table.upsert(map, &borrowed(&values(row))),
         Operation::Delete(id) => table.delete(map, &[Value::Int(1), Value::Int(*id)]),
+        Operation::DeleteRange(from, until) => {
+            let [from, until] = [*from, *until].map(|id| [Value::Int(1), Value::Int(id)]);
+            let range = RowRange::new(Bound::Included(&from), Bound::Excluded(&until));
+            Ok(table.delete_range(map, &range)? > 0)
+        }
         Operation::Set(id, set) => {
             let set: Vec<_> = set.iter().map(|(column, value)| (*column, value.as_value())).collect();
             table.set(map, &[Value::Int(1), Value::Int(*id)], &set)
