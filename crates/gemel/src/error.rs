@@ -59,8 +59,8 @@ pub enum Error {
     /// The snapshot registry can't order this transaction over the engines: retry it.
     #[error("no pair of snapshots fits this transaction over both engines: {0}; retry the transaction")]
     Csr(&'static str),
-    /// The transaction is so old that the database no longer has what it needs, or older than the change of a table that
-    /// made the handle: retry it.
+    /// The transaction is so old that the database no longer has what it needs, or older than the change of a table
+    /// that made the handle: retry it.
     #[error("the transaction is too old: {0}; retry it")]
     TooOld(String),
     /// A table that the transaction used was being moved to another engine: retry it.
@@ -72,8 +72,8 @@ pub enum Error {
     #[error("{0}")]
     Constraint(String),
     /// The handle of a table or keyspace is older than its last change: columns were added or dropped, an index was
-    /// added, or the rows were truncated or dropped. Get the table again ([`Database::table`](crate::Database::table)), for
-    /// a new transaction.
+    /// added, or the rows were truncated or dropped. Get the table again
+    /// ([`Database::table`](crate::Database::table)), for a new transaction.
     #[error("{0}")]
     Outdated(String),
     /// The request is invalid: an unknown table, an option out of its range, a transaction that has failed.

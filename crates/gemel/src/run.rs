@@ -60,9 +60,9 @@ impl Database {
     /// Does the same as [`Database::run`] for work that has an error type of its own. The error of the last attempt is
     /// returned as it is. (`run` has only one error type so that the compiler can infer the type of its closure.)
     ///
-    /// It is the transaction that decides on a further attempt: there is one if a call of the transaction has returned a
-    /// retryable error ([`Error::is_retryable`]), whatever error `work` has made of it. Errors of other transactions do
-    /// not count.
+    /// The transaction decides on a further attempt: there is one if a call of the transaction has returned a retryable
+    /// error ([`Error::is_retryable`]), whatever error `work` has made of it, or if the commit has. Errors of other
+    /// transactions do not count.
     ///
     /// ```
     /// # use gemel::{Database, Engine, Isolation, Options};

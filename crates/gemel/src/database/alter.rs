@@ -20,8 +20,8 @@ impl Database {
     /// row gives up their space when it is written again. Positions of columns behind a dropped one change.
     ///
     /// After a rename, earlier handles go on, with the earlier name. After another change they can't be used any more:
-    /// they get [`Error::Outdated`], and so does the commit of a transaction that wrote through them. The new handle needs a
-    /// transaction that begins after the change; an earlier one gets [`Error::TooOld`]. Nobody waits for anybody.
+    /// they get [`Error::Outdated`], and so does the commit of a transaction that wrote through them. The new handle
+    /// needs a transaction that begins after the change; an earlier one gets [`Error::TooOld`]. Nobody waits for anybody.
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {

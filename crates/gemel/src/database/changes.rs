@@ -96,8 +96,8 @@ impl Database {
     /// Deletes all rows of a table at once, and frees their memory and files. Returns the new handle of the table.
     ///
     /// Earlier handles can't be used any more: they get [`Error::Outdated`]. Transactions that began before can't use
-    /// the new handle: they get [`Error::TooOld`]. So nobody sees the table empty at a snapshot where it had rows. Commits are treated as by
-    /// [`Database::drop_table`].
+    /// the new handle: they get [`Error::TooOld`]. So nobody sees the table empty at a snapshot where it had rows.
+    /// Commits are treated as by [`Database::drop_table`].
     ///
     /// # Errors
     /// Same as [`Database::drop_table`].
@@ -120,9 +120,9 @@ impl Database {
     /// Adds an index to a table, with entries for its rows. Returns the new handle of the table. After a crash the
     /// index is there with all entries, or not at all.
     ///
-    /// Reads go on meanwhile. Writes through earlier handles get [`Error::Outdated`] from the beginning on, and for good,
-    /// because these handles do not know the index; reads through them are still right. If the index is rejected, the
-    /// earlier handles can write again. Transactions that began before the end can't use the new handle, because their
+    /// Reads go on meanwhile. Writes through earlier handles get [`Error::Outdated`] from the beginning on, and for
+    /// good, because these handles do not know the index; reads through them are still right. If the index is rejected,
+    /// the earlier handles can write again. Transactions that began before the end can't use the new handle, because their
     /// snapshots lack entries: they get [`Error::TooOld`].
     ///
     /// # Errors

@@ -52,8 +52,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Error::Constraint`](crate::Error::Constraint) if the values of the bounds do not fit the key, and the errors of
-    /// [`Transaction::cursor`].
+    /// [`Error::Constraint`](crate::Error::Constraint) if the values of the bounds do not fit the key, and the errors
+    /// of [`Transaction::cursor`].
     pub fn cursor(&self, transaction: &Transaction, range: &RowRange<'_>) -> Result<RowCursor<'_>> {
         let cursor = over(transaction, self.rows(), self.primary_key(), range)?;
         Ok(RowCursor { table: self, index: None, cursor, row: Vec::new() })

@@ -250,12 +250,12 @@ impl Place {
 }
 
 impl Transaction {
-    /// Returns a cursor over the keys between the bounds. It begins before the first key. If the lower bound is above the
-    /// upper one, the range is empty.
+    /// Returns a cursor over the keys between the bounds. It begins before the first key. If the lower bound is above
+    /// the upper one, the range is empty.
     ///
     /// # Errors
-    /// [`Error::Capacity`] if a bound is too long; [`Error::Outdated`] if the handle is; [`Error::Usage`] if the keyspace
-    /// belongs to another database; and retryable errors.
+    /// [`Error::Capacity`] if a bound is too long; [`Error::Outdated`] if the handle is; [`Error::Usage`] if the
+    /// keyspace belongs to another database; and retryable errors.
     pub fn cursor(&self, keyspace: &Keyspace, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<Cursor> {
         let keyspace = self.readable(keyspace)?;
         Ok(Cursor {

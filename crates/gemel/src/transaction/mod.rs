@@ -207,8 +207,8 @@ impl Transaction {
         self.noted(self.core.check_age(self.seat))
     }
 
-    /// Notes a retryable error. The closure of [`Database::try_run`](crate::Database::try_run) may wrap it in an error of
-    /// its own.
+    /// Notes a retryable error. The closure of [`Database::try_run`](crate::Database::try_run) may wrap it in an error
+    /// of its own.
     #[inline]
     pub(crate) fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
         if let Err(error) = &outcome
@@ -649,7 +649,8 @@ impl Transaction {
     /// A retryable error ([`Error::is_retryable`]): a conflict with another transaction, [`Error::TooOld`], or
     /// [`Error::Moved`]. [`Error::Capacity`] if the memory engine is full or the writes exceed 1 GiB;
     /// [`Error::DiskFull`]; [`Error::Poisoned`]; [`Error::Outdated`] if a table that it wrote was dropped or changed;
-    /// [`Error::Usage`] if the transaction failed earlier, or the database is closed. After an error the transaction has changed nothing.
+    /// [`Error::Usage`] if the transaction failed earlier, or the database is closed. After an error the transaction has
+    /// changed nothing.
     pub fn commit(mut self) -> Result<Ticket> {
         if self.failed.is_some() {
             return Err(Error::Usage(
