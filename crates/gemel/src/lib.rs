@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod agree;
 mod backup;
 mod check;
 mod checkpoint;

@@ -67,12 +67,14 @@ impl Logs {
         // A thread has no buffers any more if it commits from a destructor at its end.
         let mut buffers = BUFFERS.try_with(RefCell::take).unwrap_or_default();
         let mut large = [const { None }; MAX_ENGINES];
+        // `append` fills in the position.
+        let other = matches!(self.all(), [_, _]).then_some(Lsn(0));
         match self {
-            Self::Shared(_) => large[0] = encode(&mut buffers[0], stamps, groups),
+            Self::Shared(_) => large[0] = encode(&mut buffers[0], stamps, other, groups),
             Self::PerEngine(_) => {
                 for group in groups.filter(|group| !group.writes.is_empty()) {
                     let place = usize::from(group.engine);
-                    large[place] = encode(&mut buffers[place], stamps, std::iter::once(group));
+                    large[place] = encode(&mut buffers[place], stamps, other, std::iter::once(group));
                 }
             }
         }
@@ -81,12 +83,17 @@ impl Logs {
 
     /// Appends an encoded commit, which has drawn these timestamps.
     pub(crate) fn append(&self, mut encoded: Encoded, stamps: &[Stamp]) -> Result<()> {
-        let places = encoded.buffers.iter_mut().zip(&mut encoded.large);
-        let mut parts = self
-            .all()
-            .iter()
-            .zip(places)
-            .filter_map(|(log, (buffer, large))| Some((&**log, entry(buffer, large, stamps)?)));
+        // Everything that the commit can have read was appended before this, and so were the commits that are finished.
+        // The commit's own half in the other log is behind these positions: the timestamps bind the halves.
+        let others = match self.all() {
+            [first, second] => [Some(second.end()), Some(first.end())],
+            _ => [None; 2],
+        };
+        let others = others.into_iter().chain(std::iter::repeat(None));
+        let places = encoded.buffers.iter_mut().zip(&mut encoded.large).zip(others);
+        let mut parts = self.all().iter().zip(places).filter_map(|(log, ((buffer, large), other))| {
+            Some((&**log, entry(buffer, large, stamps, other)?))
+        });
         match (parts.next(), parts.next(), parts.next()) {
             (None, ..) => Ok(()),
             (Some((log, record)), None, _) => log.append(record).map(drop),
@@ -190,26 +197,33 @@ impl Logs {
     }
 }
 
-/// Fills in the timestamps of an encoded record, and returns it, if there is one.
-fn entry<'a>(buffer: &'a mut [u8], large: &mut Option<Large>, stamps: &[Stamp]) -> Option<Entry<'a>> {
+/// Fills in the head of an encoded record, and returns the record, if there is one.
+fn entry<'a>(
+    buffer: &'a mut [u8],
+    large: &mut Option<Large>,
+    stamps: &[Stamp],
+    other: Option<Lsn>,
+) -> Option<Entry<'a>> {
     if let Some(mut large) = large.take() {
-        record::set_timestamps(large.varying(), stamps);
+        record::fill_in(large.varying(), stamps, other);
         return Some(Entry::Moved(large));
     }
     let payload = buffer.get_mut(ROOM..)?;
-    record::set_timestamps(payload, stamps);
+    record::fill_in(payload, stamps, other);
     Some(Entry::Copied(payload))
 }
 
-/// Encodes a record into an empty buffer. Takes the buffer if the record is large.
+/// Encodes a record into an empty buffer. `other` is a position in the other log, if there is one. Takes the buffer if the
+/// record is large.
 fn encode<'a>(
     buffer: &mut Vec<u8>,
     stamps: &[Stamp],
+    other: Option<Lsn>,
     groups: impl Iterator<Item = Group<'a>>,
 ) -> Option<Large> {
     buffer.resize(ROOM, 0);
-    record::encode(buffer, stamps, groups);
-    Large::take(buffer, record::bytes_of_stamps(stamps.len()))
+    record::encode(buffer, stamps, other, groups);
+    Large::take(buffer, record::bytes_of_head(stamps.len(), other.is_some()))
 }
 
 #[cfg(test)]

@@ -29,7 +29,9 @@ pub enum LogMode {
     /// One log. A transaction over both engines is one record.
     #[default]
     Shared,
-    /// One log per engine, as in Skeena. Recovery cuts both logs before the first transaction that has only one half.
+    /// One log per engine, as in Skeena. After a crash the logs may end at different commits. Recovery cuts each before
+    /// the first commit that lacks its other half or an earlier commit. So what is left is a prefix of the commits, as
+    /// with one log. No commit is cut whose ticket has resolved as durable.
     PerEngine,
 }
 

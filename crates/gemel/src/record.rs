@@ -2,6 +2,7 @@
 
 use crate::engine::Write;
 use crate::ids::KeyspaceId;
+use crate::log::Lsn;
 use crate::order::clock::Timestamp;
 
 /// The timestamp of a commit in one engine.
@@ -19,24 +20,40 @@ pub(crate) struct Group<'a> {
     pub(crate) writes: &'a [Write],
 }
 
+/// Kind of a record that does not depend on another log. Also of those in a log for each engine that earlier versions
+/// wrote.
 const COMMIT: u8 = 1;
+/// Kind of a record that depends on another log.
+const DEPENDENT: u8 = 2;
 /// Bytes of a record before its first stamp.
 const HEAD_BYTES: usize = 2;
 /// Bytes of a stamp.
 const STAMP_BYTES: usize = 10;
+/// Bytes of a position.
+const LSN_BYTES: usize = 8;
 
-/// Appends a record to `out`: all stamps, and the writes of `groups`. A commit that does not have its timestamps yet
-/// fills them in later ([`set_timestamps`]).
+/// Appends a record to `out`: all stamps, the position that the other log must reach if there is another log, and the
+/// writes of `groups`. A commit that does not have its timestamps and the position yet fills them in later
+/// ([`fill_in`]).
 ///
-/// Layout, with little-endian integers: kind u8 = 1; number of stamps u8; for each stamp engine u8, writes u8,
-/// timestamp u64. Then for each group that has writes: engine u8, number of writes u32; for each write keyspace u32,
-/// key length u16, key, value length + 1 as u32 (zero deletes), value.
-pub(crate) fn encode<'a>(out: &mut Vec<u8>, stamps: &[Stamp], groups: impl Iterator<Item = Group<'a>>) {
-    out.push(COMMIT);
+/// Layout, with little-endian integers: kind u8, 2 with a position and 1 without; number of stamps u8; for each stamp
+/// engine u8, writes u8, timestamp u64. Then the position u64, if there is one. Then for each group that has writes:
+/// engine u8, number of writes u32; for each write keyspace u32, key length u16, key, value length + 1 as u32 (zero
+/// deletes), value.
+pub(crate) fn encode<'a>(
+    out: &mut Vec<u8>,
+    stamps: &[Stamp],
+    other: Option<Lsn>,
+    groups: impl Iterator<Item = Group<'a>>,
+) {
+    out.push(if other.is_some() { DEPENDENT } else { COMMIT });
     out.push(stamps.len() as u8);
     for stamp in stamps {
         out.extend([stamp.engine, u8::from(stamp.writes)]);
         out.extend(stamp.at.0.to_le_bytes());
+    }
+    if let Some(other) = other {
+        out.extend(other.0.to_le_bytes());
     }
     for group in groups.filter(|group| !group.writes.is_empty()) {
         out.push(group.engine);
@@ -56,16 +73,21 @@ pub(crate) fn encode<'a>(out: &mut Vec<u8>, stamps: &[Stamp], groups: impl Itera
     }
 }
 
-/// Returns the number of bytes of a record up to the end of its stamps. Those after it do not depend on timestamps.
-pub(crate) fn bytes_of_stamps(stamps: usize) -> usize {
-    HEAD_BYTES + stamps * STAMP_BYTES
+/// Returns the number of bytes of a record that [`fill_in`] may change: those before the writes.
+pub(crate) fn bytes_of_head(stamps: usize, has_other: bool) -> usize {
+    HEAD_BYTES + stamps * STAMP_BYTES + if has_other { LSN_BYTES } else { 0 }
 }
 
-/// Fills in the timestamps of an encoded record. `stamps` are those of [`encode`], in the same order.
-pub(crate) fn set_timestamps(record: &mut [u8], stamps: &[Stamp]) {
-    let places = record.get_mut(HEAD_BYTES..).unwrap_or_default().chunks_exact_mut(STAMP_BYTES);
-    for (place, stamp) in places.zip(stamps) {
+/// Fills in the timestamps of an encoded record, and the position that the other log must reach. `stamps` are those of
+/// [`encode`], in the same order, and there is a position if there was one.
+pub(crate) fn fill_in(record: &mut [u8], stamps: &[Stamp], other: Option<Lsn>) {
+    let after = record.get_mut(HEAD_BYTES..).unwrap_or_default();
+    let (places, after) = after.split_at_mut_checked(stamps.len() * STAMP_BYTES).unwrap_or_default();
+    for (place, stamp) in places.chunks_exact_mut(STAMP_BYTES).zip(stamps) {
         place[2..].copy_from_slice(&stamp.at.0.to_le_bytes());
+    }
+    if let (Some(other), Some(place)) = (other, after.first_chunk_mut()) {
+        *place = other.0.to_le_bytes();
     }
 }
 
@@ -73,6 +95,8 @@ pub(crate) fn set_timestamps(record: &mut [u8], stamps: &[Stamp]) {
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) stamps: Vec<Stamp>,
+    /// Position that the other log must reach. Zero if the record does not say.
+    pub(crate) other: Lsn,
     rest: &'a [u8],
 }
 
@@ -109,9 +133,11 @@ impl<'a> Record<'a> {
     /// Decodes the head of a record. Returns none if the bytes are not a record.
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
-        if reader.u8()? != COMMIT {
-            return None;
-        }
+        let depends = match reader.u8()? {
+            COMMIT => false,
+            DEPENDENT => true,
+            _ => return None,
+        };
         let count = reader.u8()?;
         let mut stamps = Vec::with_capacity(usize::from(count));
         for _ in 0..count {
@@ -122,7 +148,8 @@ impl<'a> Record<'a> {
                 at: Timestamp(u64::from_le_bytes(reader.array()?)),
             });
         }
-        Some(Self { stamps, rest: reader.0 })
+        let other = if depends { u64::from_le_bytes(reader.array()?) } else { 0 };
+        Some(Self { stamps, other: Lsn(other), rest: reader.0 })
     }
 
     /// Passes all writes to `each`. Returns none if the rest of the bytes is not a record.
@@ -184,28 +211,10 @@ mod tests {
 
     #[test]
     fn a_record_is_decoded_as_it_was_encoded() {
-        let stamps = [
-            Stamp { engine: 0, at: Timestamp(7), writes: true },
-            Stamp { engine: 1, at: Timestamp(9), writes: true },
-        ];
+        let stamp = |engine, at| Stamp { engine, at: Timestamp(at), writes: true };
+        let stamps = [stamp(0, 7), stamp(1, 9)];
         let memory = [write(1, b"a", Some(b"1")), write(2, b"b", None)];
         let disk = [write(3, b"a key longer than sixteen bytes", Some(b""))];
-        let mut bytes = Vec::new();
-        encode(
-            &mut bytes,
-            &stamps,
-            [Group { engine: 0, writes: &memory }, Group { engine: 1, writes: &disk }].into_iter(),
-        );
-        let record = Record::decode(&bytes).unwrap();
-        assert_eq!(record.stamps, stamps);
-        let mut all = Vec::new();
-        record
-            .replay(|replay| {
-                all.push(replay);
-                Ok::<_, Infallible>(())
-            })
-            .unwrap()
-            .unwrap();
         let replay = |engine, at, keyspace, key, value| Replay {
             engine,
             at: Timestamp(at),
@@ -213,14 +222,35 @@ mod tests {
             key,
             value,
         };
-        assert_eq!(
-            all,
-            [
-                replay(0, 7, 1, b"a", Some(b"1".as_slice())),
-                replay(0, 7, 2, b"b", None),
-                replay(1, 9, 3, b"a key longer than sixteen bytes", Some(b"".as_slice())),
-            ]
-        );
+        let writes = [
+            replay(0, 7, 1, b"a", Some(b"1".as_slice())),
+            replay(0, 7, 2, b"b", None),
+            replay(1, 9, 3, b"a key longer than sixteen bytes", Some(b"".as_slice())),
+        ];
+        for other in [None, Some(Lsn(1 << 40))] {
+            let groups =
+                || [Group { engine: 0, writes: &memory }, Group { engine: 1, writes: &disk }].into_iter();
+            let mut bytes = Vec::new();
+            encode(&mut bytes, &stamps, other, groups());
+            let record = Record::decode(&bytes).unwrap();
+            assert_eq!((&*record.stamps, record.other), (&stamps[..], other.unwrap_or_default()));
+            let mut all = Vec::new();
+            record
+                .replay(|replay| {
+                    all.push(replay);
+                    Ok::<_, Infallible>(())
+                })
+                .unwrap()
+                .unwrap();
+            assert_eq!(all, writes);
+            // The same bytes, with the timestamps and the position filled in later.
+            let mut later = Vec::new();
+            encode(&mut later, &[stamp(0, 0), stamp(1, 0)], other.map(|_| Lsn(0)), groups());
+            let head = bytes_of_head(2, other.is_some());
+            assert_eq!(later[head..], bytes[head..]);
+            fill_in(&mut later[..head], &stamps, other);
+            assert_eq!(later, bytes);
+        }
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! Opening a database: manifest, checkpoint, log.
 
+use crate::agree::{self, Part};
 use crate::checkpoint::{self, Fault};
 use crate::coordinator::Coordinator;
 use crate::disk::DiskEngine;
@@ -18,7 +19,6 @@ use crate::options::{LogMode, Options};
 use crate::order::clock::Timestamp;
 use crate::record::Record;
 use crate::restore::{Rows, on_threads};
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +36,8 @@ pub struct Recovered {
     pub records: u64,
     /// Bytes of log that were replayed.
     pub log_bytes: u64,
-    /// Commits that were cut off because a half of them, or of an earlier commit, had not reached its log.
+    /// Commits, or halves of commits, that were cut off because their other half, or an earlier commit, had not reached
+    /// its log.
     pub cut_records: u64,
     /// Duration of opening.
     pub took: Duration,
@@ -286,7 +287,6 @@ fn replay(
                 at.0
             ),
         };
-        let mut end_of_good = from(index);
         let mut rows = Rows::default();
         let mut replay = |hand: &mut dyn FnMut(&mut Rows) -> Result<()>| {
             reader::read(
@@ -300,7 +300,6 @@ fn replay(
                         recovered.cut_records += 1;
                         return Ok(());
                     }
-                    end_of_good = end;
                     recovered.records += 1;
                     recovered.log_bytes += end.0 - start.0;
                     let record = Record::decode(payload).ok_or_else(|| corrupt(start))?;
@@ -339,7 +338,8 @@ fn replay(
         };
         let end = on_threads(|rows: &Rows| rows.restore(memory), &mut replay)?;
         rows.restore(memory)?;
-        let end = if cut[index] < end { end_of_good } else { end };
+        // Exactly there, even if no record ends there: records of the other log may need the position.
+        let end = end.min(cut[index]);
         check_closed(directory, manifest, index, end)?;
         reader::truncate(files, directory, name, end)?;
         ends.push(end);
@@ -364,44 +364,20 @@ fn check_closed(directory: &Path, manifest: &Manifest, index: usize, end: Lsn) -
     })
 }
 
-/// Returns the end of each engine's log: the longest pair of prefixes in which no commit has only one of its halves.
+/// Returns the end of each engine's log: the longest pair of prefixes whose commits depend on nothing behind them.
 fn agree(files: &dyn Files, directory: &Path, manifest: &Manifest) -> Result<Vec<Lsn>> {
-    let names = log_names(manifest.log);
-    // For each log, the start and end of the halves of commits over both engines, by the anchor's timestamp.
-    let mut halves: Vec<HashMap<Timestamp, (Lsn, Lsn)>> = vec![HashMap::new(); names.len()];
-    let mut cut = Vec::with_capacity(names.len());
-    for (index, name) in names.iter().enumerate() {
+    let mut parts = [Part::default(), Part::default()];
+    for (index, (name, part)) in LOG_NAMES.iter().zip(&mut parts).enumerate() {
         let from = Lsn(manifest.log_from.get(index).copied().unwrap_or(0));
         let end =
             reader::read(files, directory, name, manifest.database, from, &mut |start, end, payload| {
-                if let Some(record) = Record::decode(payload)
-                    && record.stamps.iter().filter(|stamp| stamp.writes).count() > 1
-                    && let Some(anchor) = record.stamps.first()
-                {
-                    halves[index].insert(anchor.at, (start, end));
+                if let Some(record) = Record::decode(payload) {
+                    part.note(start, end, &record);
                 }
                 Ok(())
             })?;
         check_closed(directory, manifest, index, end)?;
-        cut.push(end);
+        part.end = end;
     }
-    loop {
-        let before = cut.clone();
-        for index in 0..names.len() {
-            let other = 1 - index;
-            let hole = halves[index]
-                .iter()
-                .filter(|(anchor, (_, end))| {
-                    *end <= cut[index] && halves[other].get(anchor).is_none_or(|(_, end)| *end > cut[other])
-                })
-                .map(|(_, (start, _))| *start)
-                .min();
-            if let Some(hole) = hole {
-                cut[index] = cut[index].min(hole);
-            }
-        }
-        if cut == before {
-            return Ok(cut);
-        }
-    }
+    Ok(agree::agree(&parts).to_vec())
 }

@@ -1,6 +1,6 @@
 //! Processes that are killed while they work, again and again on one directory. After each death, everything
-//! acknowledged is there, nothing is there in part, and both engines agree. Each fail point kills a process at least
-//! once.
+//! acknowledged is there, nothing is there in part, and both engines agree. A chain of commits, each in one engine and
+//! after a read of the last one, has no gap. Each fail point kills a process at least once.
 //!
 //! `GEMEL_CRASHES=500 cargo test --release -p gemel --test crash` is the long suite. This test has a `main` of its own,
 //! so its last line is shown.
@@ -9,7 +9,9 @@
 
 mod alone;
 
-use gemel::{CommitStamps, Database, Direction, Durability, Engine, Isolation, Keyspace, LogMode, Options};
+use gemel::{
+    CommitStamps, Database, Direction, Durability, Engine, Isolation, Keyspace, LogMode, Options, Transaction,
+};
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
 use std::ops::{Bound, ControlFlow};
@@ -22,6 +24,14 @@ const ACCOUNTS: u64 = 50;
 const MONEY: u64 = 1000;
 /// Rows of each worker that stay in the keyspace that moves.
 const KEPT: u64 = 10;
+/// Threads that extend the chain.
+const CHAINERS: u64 = 2;
+/// Number under which links of the chain are acknowledged, behind those of the workers.
+const CHAIN: u64 = WORKERS;
+/// Links of the chain that stay.
+const LINKS: u64 = 64;
+/// Commits of a thread of the chain for each one whose ticket it waits for.
+const LINKS_PER_WAIT: u64 = 8;
 
 fn options(log: LogMode, commit_stamps: CommitStamps) -> Options {
     Options {
@@ -83,6 +93,44 @@ fn keep_moving(db: &Database) {
     }
 }
 
+/// Returns the keyspace and the key of a link. A link is often in another engine than the one before.
+fn place(bank: &Bank, link: u64) -> (&Keyspace, String) {
+    let slot = link % LINKS;
+    let is_hot = 0x9E37_79B9_7F4A_7C15_u64 >> slot & 1 == 1;
+    (if is_hot { &bank.hot } else { &bank.cold }, format!("link/{slot}"))
+}
+
+/// Returns the number of the last link.
+fn last_link(bank: &Bank, transaction: &mut Transaction) -> gemel::Result<u64> {
+    let hot = transaction.get(&bank.hot, b"head")?.map_or(0, |bytes| number(&bytes));
+    let cold = transaction.get(&bank.cold, b"head")?.map_or(0, |bytes| number(&bytes));
+    Ok(hot.max(cold))
+}
+
+/// Adds links to the chain until the process is killed. Waits for few of them to be durable, and prints these.
+fn extend_chain(bank: &Bank) {
+    for turn in 1.. {
+        let extended = (|| {
+            let mut transaction = bank.db.begin(Isolation::Serializable)?;
+            let link = last_link(bank, &mut transaction)? + 1;
+            let (space, key) = place(bank, link);
+            transaction.put(space, b"head", &link.to_be_bytes())?;
+            transaction.put(space, key.as_bytes(), &link.to_be_bytes())?;
+            let ticket = transaction.commit()?;
+            if turn % LINKS_PER_WAIT == 0 {
+                ticket.wait()?;
+                let mut out = std::io::stdout().lock();
+                writeln!(out, "ack {CHAIN} {link}").and_then(|()| out.flush()).unwrap();
+            }
+            Ok::<_, gemel::Error>(())
+        })();
+        match extended {
+            Err(error) if !error.is_retryable() => panic!("{error}"),
+            _ => {}
+        }
+    }
+}
+
 /// Works until it is killed. Each transaction moves money from an account in one engine to one in any engine, counts
 /// itself in both engines and in the keyspace that moves, and inserts a row with its number on disk. Prints `worker
 /// number` once the commit is durable.
@@ -100,6 +148,9 @@ fn work(path: &Path, options: Options, seed: u64, fat: bool) {
         if !fat {
             scope.spawn(|| keep_house(&bank.db));
             scope.spawn(|| keep_moving(&bank.db));
+        }
+        for _ in 0..CHAINERS {
+            scope.spawn(|| extend_chain(&bank));
         }
         for worker in 0..WORKERS {
             let bank = &bank;
@@ -160,6 +211,22 @@ struct Found {
     partial: Vec<String>,
 }
 
+/// Checks that the chain has no gap, up to its last link.
+fn check_chain(bank: &Bank, reader: &mut Transaction, promised: u64, found: &mut Found) {
+    let last = last_link(bank, reader).unwrap();
+    if last < promised {
+        found.lost.push(format!("link {promised} acknowledged, {last} is the last"));
+    }
+    for link in (last.saturating_sub(LINKS) + 1)..=last {
+        let (space, key) = place(bank, link);
+        let there = reader.get(space, key.as_bytes()).unwrap().map(|bytes| number(&bytes));
+        if there != Some(link) {
+            found.partial.push(format!("link {link} of {last}: its place has {there:?}"));
+        }
+    }
+    found.there += last;
+}
+
 /// Opens the directory that a killed process left, and compares it with the acknowledged commits.
 fn check(path: &Path, options: Options, acknowledged: &HashMap<u64, u64>) -> Found {
     let bank = bank(path, options).unwrap();
@@ -196,6 +263,8 @@ fn check(path: &Path, options: Options, acknowledged: &HashMap<u64, u64>) -> Fou
         }
         found.there += hot;
     }
+    let promised = acknowledged.get(&CHAIN).copied().unwrap_or(0);
+    check_chain(&bank, &mut reader, promised, &mut found);
     let mut money = Some(0_u64);
     for account in 0..ACCOUNTS {
         let space = if account.is_multiple_of(2) { &bank.hot } else { &bank.cold };
@@ -261,13 +330,15 @@ fn crash(setting: &str, point: Option<(&str, u64)>, patience: Duration) -> (Hash
     let mut child = child.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let acks = std::thread::spawn(move || {
-        let mut acks = HashMap::new();
+        let mut acks: HashMap<u64, u64> = HashMap::new();
         for line in lines.map_while(Result::ok) {
             let mut words = line.split(' ');
             if let (Some("ack"), Some(worker), Some(done)) = (words.next(), words.next(), words.next()) {
                 // The last line may be cut short, because its writer was killed.
                 if let (Ok(worker), Ok(done)) = (worker.parse::<u64>(), done.parse::<u64>()) {
-                    acks.insert(worker, done);
+                    // Two threads extend the chain, and the later link may be printed first.
+                    let last = acks.entry(worker).or_default();
+                    *last = done.max(*last);
                 }
             }
         }

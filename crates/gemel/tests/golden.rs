@@ -2,7 +2,8 @@
 //!
 //! Each directory below `tests/golden` is a database as the version in its name left it: `first` is the first one with
 //! format 1, `marked` the first one that marks trees and closed logs, `seeded` the first one with format 2 of the log, in
-//! which the checksums of a segment's batches begin with a seed. To add those of a new version:
+//! which the checksums of a segment's batches begin with a seed, `dependent` the first one with format 3, in which records
+//! of a log for each engine say how far the other log must be. To add those of a new version:
 //! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -97,6 +98,21 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// An earlier version rejects a log that this one has continued, by the format of the newest segment.
+fn newest_segments_have_the_newest_format(path: &Path) {
+    let names =
+        std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut logs: Vec<String> = names.filter(|name| name.ends_with(".log")).collect();
+    logs.sort_unstable();
+    let kind = |name: &str| name.split('-').next().unwrap().to_owned();
+    for (index, name) in logs.iter().enumerate() {
+        if logs.get(index + 1).is_none_or(|next| kind(next) != kind(name)) {
+            let header = std::fs::read(path.join(name)).unwrap();
+            assert_eq!(header[8..12], 3_u32.to_le_bytes(), "{name}");
+        }
+    }
+}
+
 #[test]
 fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
@@ -121,6 +137,7 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
             }
             let report = gemel::check(&path).unwrap();
             assert!(report.is_good(), "{report}");
+            newest_segments_have_the_newest_format(&path);
             opened += 1;
         }
     }

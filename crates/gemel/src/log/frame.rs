@@ -9,8 +9,9 @@
 /// Bytes of a segment's header. Its layout never changes, so a newer format can be distinguished from damage: magic
 /// (8), format (4), zeros (4), database (8), first position (8), zeros (28), checksum (4).
 pub(super) const SEGMENT_HEADER: usize = 64;
-/// The format that is written, and the newest that can be read. In format 1 the seed of all segments was 0.
-pub(super) const FORMAT: u32 = 2;
+/// The format that is written, and the newest that can be read. In format 1 the seed of all segments was 0. Before
+/// format 3 the records of a log for each engine did not say how far the other log must be.
+pub(super) const FORMAT: u32 = 3;
 /// Bytes of a batch's header: magic (4), checksum of everything after it, with the segment's seed (4), bytes of records
 /// (8), position of this header (8), durable LSN when the batch was written (8).
 pub(super) const BATCH_HEADER: usize = 32;

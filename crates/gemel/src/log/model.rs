@@ -7,6 +7,7 @@ mod sync {
     pub(super) use shuttle::thread::yield_now;
 }
 
+mod needs;
 #[path = "pipeline.rs"]
 #[allow(dead_code, clippy::duplicate_mod, reason = "the model uses a part of them, with other locks")]
 mod pipeline;

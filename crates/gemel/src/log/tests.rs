@@ -264,7 +264,7 @@ fn a_newer_format_is_rejected_by_its_number() {
     );
     let error = read_from(&files, Lsn(0)).unwrap_err();
     assert!(matches!(error, Error::Usage(_)));
-    assert!(error.to_string().contains("has format 3, and this version reads up to 2"), "{error}");
+    assert!(error.to_string().contains("has format 4, and this version reads up to 3"), "{error}");
 }
 
 #[test]

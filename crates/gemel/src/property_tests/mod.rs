@@ -490,7 +490,7 @@ impl Run {
                 self.reopen(self.files.power_cut(*seed));
                 let rows = self.all();
                 assert!(
-                    self.world.may_leave(self.plan.log, &rows),
+                    self.world.may_leave(&rows),
                     "{rows:?} are left, acknowledged {:?} of {:?}: {:?}",
                     self.world.acknowledged,
                     self.world.history,

@@ -3,7 +3,7 @@
 
 use super::{Answer, Own, Place, Read, Row, Rows, Write};
 use crate::ids::Direction;
-use crate::options::{Isolation, LogMode};
+use crate::options::Isolation;
 use crate::transaction::Savepoint;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,8 +124,6 @@ pub(super) struct World {
     pub(super) sides: [Side; 2],
     /// Entries: anchor timestamp, the largest disk timestamp for older snapshots, the smallest for the others.
     pub(super) pairs: Vec<(usize, usize, usize)>,
-    /// Commits that wrote in both engines.
-    pub(super) crossing: Vec<(usize, usize)>,
     /// Timestamps of both engines after each commit.
     pub(super) history: Vec<(usize, usize)>,
     /// Timestamps of the last commit that is certainly durable.
@@ -135,7 +133,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn new([hot, cold]: [Rows; 2]) -> Self {
         let sides = [Side::new(hot), Side::new(cold)];
-        Self { sides, pairs: Vec::new(), crossing: Vec::new(), history: vec![(0, 0)], acknowledged: (0, 0) }
+        Self { sides, pairs: Vec::new(), history: vec![(0, 0)], acknowledged: (0, 0) }
     }
 
     /// Returns the state of an engine that a transaction sees.
@@ -188,7 +186,6 @@ impl World {
     pub(super) fn stamp(&mut self, open: &Open, commits: bool) {
         let mut touched = [false; 2];
         open.own.keys().for_each(|place| touched[engine(place.0)] = true);
-        let writes = touched;
         if open.isolation == Isolation::Serializable {
             open.used.keys().for_each(|table| touched[engine(*table)] = true);
         }
@@ -207,9 +204,6 @@ impl World {
         }
         if commits {
             self.history.push(now);
-            if writes == [true; 2] {
-                self.crossing.push(now);
-            }
         }
     }
 
@@ -219,20 +213,13 @@ impl World {
     }
 
     /// Returns true if a power cut may leave these rows.
-    pub(super) fn may_leave(&self, log: LogMode, rows: &[Rows; 2]) -> bool {
+    pub(super) fn may_leave(&self, rows: &[Rows; 2]) -> bool {
         let fits = |a: usize, d: usize| {
             a >= self.acknowledged.0
                 && d >= self.acknowledged.1
                 && self.sides[0].states[a] == rows[0]
                 && self.sides[1].states[d] == rows[1]
         };
-        match log {
-            LogMode::Shared => self.history.iter().any(|(a, d)| fits(*a, *d)),
-            // The logs may end at different commits, as long as no commit has only one half.
-            LogMode::PerEngine => (0..=self.sides[0].now()).any(|a| {
-                let whole = |d| self.crossing.iter().all(|(c, e)| (a >= *c) == (d >= *e));
-                (0..=self.sides[1].now()).any(|d| whole(d) && fits(a, d))
-            }),
-        }
+        self.history.iter().any(|(a, d)| fits(*a, *d))
     }
 }
