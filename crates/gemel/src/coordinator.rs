@@ -20,6 +20,7 @@ use crate::order::csr::{Refused, Registry};
 use crate::order::protocol;
 use crate::record::{Group, Stamp};
 use crate::ticket::Ticket;
+use crate::transaction::room::PendingLimit;
 use crate::transaction::{Seen, Transaction};
 use crate::watch::{Noted, Watch, Watches};
 use arrayvec::ArrayVec;
@@ -50,6 +51,7 @@ pub(crate) struct Coordinator {
     pub(crate) registries: Vec<Registry>,
     pub(crate) active: Active,
     pub(crate) logs: Logs,
+    pub(crate) pending: PendingLimit,
     pub(crate) options: Options,
     pub(crate) keyspaces: RwLock<Vec<Keyspace>>,
     watches: Watches,
@@ -143,6 +145,7 @@ impl Coordinator {
             registries,
             active: Active::new(),
             logs,
+            pending: PendingLimit::new(options.pending_limit_bytes),
             options,
             keyspaces: RwLock::default(),
             watches: Watches::default(),
@@ -350,6 +353,8 @@ impl Coordinator {
             }
             of_engine.push(write);
         }
+        // The commit needs the memory for its record.
+        transaction.writes.free_if_large();
         drop(twins);
         for seen in &transaction.seen {
             touched[seen.engine()] = true;

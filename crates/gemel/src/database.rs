@@ -178,6 +178,8 @@ pub struct State {
     pub aborted: Aborted,
     /// Running transactions, oldest first. The oldest ones keep old versions from garbage collection.
     pub running: Vec<RunningTransaction>,
+    /// Bytes of [`Options::pending_limit_bytes`] that running transactions have taken.
+    pub pending_bytes: u64,
     /// Transactions that exceeded [`Options::max_snapshot_age`].
     pub expired: u64,
     /// The registry of the disk engine.
@@ -456,7 +458,9 @@ impl Database {
     /// Begins a transaction of the database itself, on a snapshot. No limit of age applies: on a slow disk each attempt
     /// at its piece of work might exceed the limit.
     fn begin_own(&self) -> Result<Transaction> {
-        Transaction::begin(Arc::clone(&self.inner.core), Isolation::Snapshot, None)
+        let transaction = Transaction::begin(Arc::clone(&self.inner.core), Isolation::Snapshot, None)?;
+        // Large transactions must not keep a move or a new index from going on.
+        Ok(transaction.without_limit())
     }
 
     /// Makes all current commits durable, whatever the durability option. Does not wait for space on the disk.
@@ -509,6 +513,7 @@ impl Database {
                 failed: count(Count::Failed),
             },
             running: core.active.running(),
+            pending_bytes: core.pending.taken(),
             expired: core.active.expired(),
             csr: core.registries[0].state(),
             memory: self.inner.memory.state(),

@@ -125,6 +125,13 @@ pub(crate) trait Engine: Send + Sync {
         each: &mut Each<'_>,
     ) -> Result<()>;
 
+    /// Returns an error if the engine has no space for versions of so many bytes, as far as can be told before their
+    /// commit. [`Engine::lock`] decides.
+    fn check_room(&self, bytes: u64) -> Result<()> {
+        let _ = bytes;
+        Ok(())
+    }
+
     /// Lets a commit begin in this engine, before it locks anything in any engine. Waits here, if at all, for space for
     /// its writes and for work that must not overlap a commit. `writes` is false if the commit only needs a place in
     /// the engine's order. After an error the commit has not entered.

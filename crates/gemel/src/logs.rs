@@ -63,7 +63,11 @@ impl Logs {
 
     /// Encodes a commit: as a whole for the shared log, or each engine's writes for the engine's log. `stamps` need no
     /// timestamps yet. The work is proportional to the commit's size, so it is done before timestamps are drawn.
-    pub(crate) fn encode<'a>(&self, stamps: &[Stamp], groups: impl Iterator<Item = Group<'a>>) -> Encoded {
+    pub(crate) fn encode<'a>(
+        &self,
+        stamps: &[Stamp],
+        groups: impl Iterator<Item = Group<'a>> + Clone,
+    ) -> Encoded {
         // A thread has no buffers any more if it commits from a destructor at its end.
         let mut buffers = BUFFERS.try_with(RefCell::take).unwrap_or_default();
         let mut large = [const { None }; MAX_ENGINES];
@@ -219,7 +223,7 @@ fn encode<'a>(
     buffer: &mut Vec<u8>,
     stamps: &[Stamp],
     other: Option<Lsn>,
-    groups: impl Iterator<Item = Group<'a>>,
+    groups: impl Iterator<Item = Group<'a>> + Clone,
 ) -> Option<Large> {
     buffer.resize(ROOM, 0);
     record::encode(buffer, stamps, other, groups);

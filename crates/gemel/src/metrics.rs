@@ -126,6 +126,7 @@ impl State {
             aborted:
                 Aborted { write_conflict, locked, read_conflict, csr: csr_aborted, too_old, moved, failed },
             running,
+            pending_bytes,
             expired,
             csr:
                 CsrState { partitions, entries, selections, commits, refused_closed, refused_crossing, recycled },
@@ -198,6 +199,12 @@ impl State {
                 "Age of the oldest running transaction, which keeps old versions from garbage collection",
             )
             .one(&oldest),
+            gauge(
+                "gemel_transactions_pending_bytes",
+                BYTES,
+                "Bytes of writes and reads that running transactions have taken from their limit",
+            )
+            .one(pending_bytes),
             counter(
                 "gemel_transactions_expired_total",
                 NONE,

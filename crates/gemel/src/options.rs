@@ -135,8 +135,18 @@ pub struct Options {
     /// full. With a limit, a report that takes longer can't finish. Nobody but the application knows how long its reads
     /// take, so there is no limit by default. [`State::running`](crate::State::running) lists old transactions.
     pub max_snapshot_age: Option<Duration>,
-    /// Memory limit of the memory engine in bytes, old versions included.
+    /// Memory limit of the memory engine in bytes, old versions included. A commit that would exceed it is rejected, and
+    /// so is a write whose transaction alone would exceed it together with the rows that are there.
     pub memory_limit_bytes: u64,
+    /// Limit in bytes of what all running transactions together hold until they end: their writes, with what the commits
+    /// of these take in addition; the values that savepoints keep; and the reads that a commit must check (at serializable
+    /// and read committed, or for an update). The call that would exceed it is rejected with
+    /// [`Error::Capacity`](crate::Error::Capacity). Then the transaction is as before: it can commit, roll back, or roll
+    /// back to a savepoint, which gives bytes back.
+    ///
+    /// The first 64 KiB of each transaction do not count, so small transactions go on at the limit. A write takes some 300
+    /// bytes, twice its key, and twice its value. Tables in memory have a limit of their own from the commit on.
+    pub pending_limit_bytes: u64,
     /// Bytes of log between checkpoints. The database also keeps older log files, at most as many bytes, and overwrites
     /// them instead of making new files. Each has 64 MiB. They are removed when the database is closed, and when the disk
     /// is full.
@@ -160,6 +170,7 @@ impl Default for Options {
             remembered_writes: 1 << 19,
             max_snapshot_age: None,
             memory_limit_bytes: 8 << 30,
+            pending_limit_bytes: 2 << 30,
             checkpoint_log_bytes: 1 << 30,
             full_disk: FullDisk::default(),
         }
@@ -187,6 +198,9 @@ impl Options {
         }
         if self.memory_limit_bytes < 1 << 20 {
             wrong.push("memory_limit_bytes must be at least 1048576");
+        }
+        if self.pending_limit_bytes < 1 << 20 {
+            wrong.push("pending_limit_bytes must be at least 1048576");
         }
         if self.checkpoint_log_bytes < 1 << 20 {
             wrong.push("checkpoint_log_bytes must be at least 1048576");

@@ -15,6 +15,7 @@ pub(crate) struct Stamp {
 }
 
 /// The writes of a commit in one engine.
+#[derive(Clone, Copy)]
 pub(crate) struct Group<'a> {
     pub(crate) engine: u8,
     pub(crate) writes: &'a [Write],
@@ -27,6 +28,12 @@ const COMMIT: u8 = 1;
 const DEPENDENT: u8 = 2;
 /// Bytes of a record before its first stamp.
 const HEAD_BYTES: usize = 2;
+/// Bytes of the head of a group.
+const GROUP_BYTES: usize = 5;
+/// Number of writes from which a record's length is computed before it is written.
+const MANY_WRITES: usize = if cfg!(test) { 1 } else { 1000 };
+/// Bytes of a write without its key and its value.
+pub(crate) const WRITE_BYTES: usize = 10;
 /// Bytes of a stamp.
 const STAMP_BYTES: usize = 10;
 /// Bytes of a position.
@@ -44,8 +51,17 @@ pub(crate) fn encode<'a>(
     out: &mut Vec<u8>,
     stamps: &[Stamp],
     other: Option<Lsn>,
-    groups: impl Iterator<Item = Group<'a>>,
+    groups: impl Iterator<Item = Group<'a>> + Clone,
 ) {
+    let writes = groups.clone().map(|group| group.writes.len()).sum::<usize>();
+    if writes > MANY_WRITES {
+        // Growing would take as much again.
+        let of_write = |write: &Write| {
+            WRITE_BYTES + write.key.len() + write.value.as_ref().map_or(0, |value| value.len())
+        };
+        let bytes = groups.clone().flat_map(|group| group.writes).map(of_write).sum::<usize>();
+        out.reserve_exact(bytes + bytes_of_head(stamps.len(), other.is_some()) + stamps.len() * GROUP_BYTES);
+    }
     out.push(if other.is_some() { DEPENDENT } else { COMMIT });
     out.push(stamps.len() as u8);
     for stamp in stamps {
@@ -232,6 +248,7 @@ mod tests {
                 || [Group { engine: 0, writes: &memory }, Group { engine: 1, writes: &disk }].into_iter();
             let mut bytes = Vec::new();
             encode(&mut bytes, &stamps, other, groups());
+            assert!(bytes.capacity() <= bytes.len() + 16, "the length is known before");
             let record = Record::decode(&bytes).unwrap();
             assert_eq!((&*record.stamps, record.other), (&stamps[..], other.unwrap_or_default()));
             let mut all = Vec::new();

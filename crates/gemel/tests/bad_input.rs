@@ -569,6 +569,7 @@ fn invalid_options_are_reported_all_at_once_before_anything_is_made() {
         remembered_writes: 0,
         max_snapshot_age: Some(Duration::from_millis(999)),
         memory_limit_bytes: 0,
+        pending_limit_bytes: 0,
         checkpoint_log_bytes: 0,
         durability: Durability::Relaxed(Duration::ZERO),
         ..Options::default()
@@ -583,6 +584,7 @@ fn invalid_options_are_reported_all_at_once_before_anything_is_made() {
             "remembered_writes",
             "max_snapshot_age",
             "memory_limit_bytes",
+            "pending_limit_bytes",
             "checkpoint_log_bytes",
             "relaxed",
         ],
@@ -619,6 +621,7 @@ fn the_largest_values_of_all_options_work() {
             cache_bytes: u64::MAX,
             write_buffer_bytes: u64::MAX,
             memory_limit_bytes: u64::MAX,
+            pending_limit_bytes: u64::MAX,
             checkpoint_log_bytes: u64::MAX,
             ..Options::default()
         };

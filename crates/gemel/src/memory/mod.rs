@@ -39,6 +39,8 @@ const NAME: &str = "memory";
 const ENTRIES_PER_PIN: usize = 64;
 /// Entries that are validated under one pin. No foreign code runs meanwhile.
 const VALIDATED_PER_PIN: usize = if cfg!(test) { 4 } else { 1024 };
+/// Writes that are locked under one pin.
+const LOCKED_PER_PIN: usize = if cfg!(test) { 4 } else { 256 };
 /// Bytes of values after which a scan renews its pin.
 const BYTES_PER_PIN: usize = 256 << 10;
 /// A commit at the memory limit tries so many times to let the epoch free memory, and is rejected only then. Two attempts
@@ -340,9 +342,14 @@ impl MemoryEngine {
         // Checked before any work: a full engine should not grow its index for a commit that it rejects.
         let held = self.counters.0.bytes.load(Ordering::Relaxed);
         self.check_limit(writes, held + bytes_of_versions(writes))?;
-        let pin = Pin::new();
+        let mut pin = Pin::new();
         let mut made = Placeholders::default();
         for i in 0..writes.len() {
+            if i % LOCKED_PER_PIN == LOCKED_PER_PIN - 1 {
+                // Otherwise all nodes of the index that the commit replaces would stay in memory until its end.
+                drop(pin);
+                pin = Pin::new();
+            }
             match self.lock_record(owner, &mut writes[i], &pin) {
                 Ok(true) => made.add(&writes[i].key),
                 Ok(false) => {}
@@ -373,6 +380,21 @@ impl Engine for MemoryEngine {
 
     fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    fn check_room(&self, bytes: u64) -> Result<()> {
+        let counts = &*self.counters.0;
+        // What waits to be freed makes room before a commit is rejected.
+        let unfreed = counts.unfreed.load(Ordering::Relaxed);
+        let held = counts.bytes.load(Ordering::Relaxed).saturating_sub(unfreed);
+        if held.saturating_add(bytes) <= self.limit_bytes {
+            return Ok(());
+        }
+        Err(Error::Capacity(format!(
+            "the memory engine holds {held} bytes, the transaction would write {bytes} more, and the limit is {}: \
+             raise memory_limit_bytes, delete rows, or move a table to disk",
+            self.limit_bytes
+        )))
     }
 
     fn open_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {

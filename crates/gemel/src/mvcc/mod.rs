@@ -25,4 +25,4 @@ pub(crate) mod version;
 pub(crate) use counters::Counters;
 pub(crate) use history::History;
 pub(crate) use tree::Tree;
-pub(crate) use version::{Draft, Retired, Seen};
+pub(crate) use version::{Draft, Retired, Seen, version_bytes};

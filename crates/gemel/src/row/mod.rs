@@ -83,6 +83,14 @@ pub trait Bytes {
     /// Deletes `key`, if it exists.
     fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()>;
 
+    /// Makes room for writes in a keyspace, or in one of the same engine: so many, with so many bytes of keys and values.
+    /// A store that may lack room for a write rejects it here. Then an operation that makes several writes makes all or
+    /// none.
+    fn make_room(&mut self, keyspace: &Keyspace, writes: usize, keys: usize, values: usize) -> Result<()> {
+        let _ = (keyspace, writes, keys, values);
+        Ok(())
+    }
+
     /// Passes keys and values between the bounds, which leave room for a key, to `each`, until it breaks.
     fn scan(
         &mut self,
@@ -109,6 +117,10 @@ impl Bytes for Transaction {
 
     fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()> {
         Self::delete(self, keyspace, key)
+    }
+
+    fn make_room(&mut self, keyspace: &Keyspace, writes: usize, keys: usize, values: usize) -> Result<()> {
+        Self::make_room_for_writes(self, keyspace, writes, keys, values)
     }
 
     fn scan(

@@ -187,6 +187,7 @@ impl Table {
             )));
         }
         let entries = self.free_entries(bytes, &row.view(), &key, |_| true)?;
+        self.make_room(bytes, entries.iter().map(|(_, entry)| &*entry.key), &key, row.as_bytes().len())?;
         self.write_entries(bytes, &key, &entries)?;
         bytes.put(&self.rows, &key, row.as_bytes())
     }
@@ -276,6 +277,7 @@ impl Table {
                 None => return Ok(false),
             }
         };
+        self.make_room(bytes, entries.iter().map(|entry| &*entry.key), &key, 0)?;
         for (index, entry) in self.indexes.iter().zip(&entries) {
             bytes.delete(&index.keyspace, &entry.key)?;
         }
@@ -307,6 +309,8 @@ impl Table {
             }
         }
         let entries = self.free_entries(bytes, &row.view(), key, |at| !same[at])?;
+        let keys = gone.iter().map(|(_, key)| &**key).chain(entries.iter().map(|(_, entry)| &*entry.key));
+        self.make_room(bytes, keys, key, row.as_bytes().len())?;
         for (keyspace, entry) in gone {
             bytes.delete(keyspace, &entry)?;
         }
@@ -345,6 +349,28 @@ impl Table {
             entries.push((index, entry));
         }
         Ok(entries)
+    }
+
+    /// Makes room for the writes of index entries, with these keys, and of the row with the primary key `key`. So none is
+    /// rejected after another one was made.
+    fn make_room<'k, B: Bytes + ?Sized>(
+        &self,
+        bytes: &mut B,
+        entries: impl Iterator<Item = &'k [u8]>,
+        key: &[u8],
+        row: usize,
+    ) -> Result<()> {
+        let (mut count, mut keys) = (0, 0);
+        for entry in entries {
+            count += 1;
+            keys += entry.len();
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        // The value of an entry is the primary key, or empty.
+        let values = if row == 0 { 0 } else { row + count * key.len() };
+        bytes.make_room(&self.rows, count + 1, keys + key.len(), values)
     }
 
     fn write_entries<B: Bytes + ?Sized>(

@@ -337,6 +337,7 @@ impl Cursor {
                 self.keyspace.name()
             )));
         }
+        transaction.make_room_for_step()?;
         // At read committed, a row that was read before the newest commit would be older than its call. A write of it
         // would rest on the snapshot of a newer read of the same key, and a commit in between would be lost.
         let is_stale = transaction.isolation == Isolation::ReadCommitted

@@ -8,6 +8,7 @@ mod each;
 mod large_tests;
 mod own;
 mod range;
+pub(crate) mod room;
 mod savepoint;
 mod scanned;
 mod writes;
@@ -25,6 +26,7 @@ use crate::order::active::{Count, Seat};
 use crate::order::clock::Timestamp;
 use crate::ticket::Ticket;
 use own::Own;
+use room::{Room, key_bytes, view_bytes};
 use savepoint::Savepoints;
 use scanned::{ScannedViews, Walk};
 use std::cell::Cell;
@@ -57,6 +59,18 @@ impl Seen {
             Self::Key { keyspace, .. } | Self::Range { keyspace, .. } => *keyspace,
         }
     }
+
+    /// Returns the bytes that the keys take on the heap.
+    fn key_bytes(&self) -> u64 {
+        let of_bound = |bound: &Bound<Key>| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => key_bytes(key),
+            Bound::Unbounded => 0,
+        };
+        match self {
+            Self::Key { key, .. } => key_bytes(key),
+            Self::Range { range, .. } => of_bound(&range.lower) + of_bound(&range.upper),
+        }
+    }
 }
 
 /// A running transaction. Dropping it rolls it back. It may move between threads.
@@ -80,8 +94,12 @@ pub struct Transaction {
     pub(crate) seen: Vec<Seen>,
     /// Number of rows in the ranges of `seen`.
     seen_rows: usize,
+    /// Bytes of memory for the keys of `seen`, and for their validation.
+    seen_bytes: u64,
     /// Read committed only: the snapshot of the last read of each key. A later write of the key rests on that snapshot.
     views: BTreeMap<Place, Timestamp>,
+    /// Bytes of memory that `views` takes.
+    views_bytes: u64,
     /// Read committed only: the snapshots of the scanned ranges.
     scanned: ScannedViews,
     /// Read committed only: what a cursor has read, and is not among the scanned ranges yet.
@@ -89,6 +107,8 @@ pub struct Transaction {
     /// Number of walks.
     walks: u64,
     savepoints: Savepoints,
+    /// Bytes that the transaction may hold.
+    room: Room,
     pub(crate) trace: Option<Box<Trace>>,
     failed: Option<Count>,
     /// True once a call has returned a retryable error.
@@ -180,11 +200,14 @@ impl Transaction {
             writes: Writes::default(),
             seen: Vec::new(),
             seen_rows: 0,
+            seen_bytes: 0,
             views: BTreeMap::new(),
+            views_bytes: 0,
             scanned: ScannedViews::default(),
             walk: None,
             walks: 0,
             savepoints: Savepoints::default(),
+            room: Room::new(),
             trace,
             failed: None,
             lost: AtomicBool::new(false),
@@ -311,6 +334,8 @@ impl Transaction {
     ///
     /// # Errors
     /// The key is empty or too long, no snapshot can be selected (retryable), or a file can't be read.
+    /// [`Error::Capacity`] if the transaction must remember the read and
+    /// [`Options::pending_limit_bytes`](crate::Options::pending_limit_bytes) leaves no room; the transaction can go on.
     pub fn read<R>(
         &mut self,
         keyspace: &Keyspace,
@@ -332,14 +357,21 @@ impl Transaction {
     ) -> Result<Option<R>> {
         let place = (keyspace.id, key);
         if let Some(pending) = self.writes.get(&place) {
-            if for_update {
-                // The commit checks the key for the write's sake, unless a rollback to a savepoint undoes the write.
-                let (engine, since) = (pending.engine, pending.since);
-                self.seen.push(Seen::Key { engine, keyspace: keyspace.id, key: place.1, since });
+            if !for_update {
+                return Ok(pending.value.as_deref().map(f));
             }
-            return Ok(pending.value.as_deref().map(f));
+            // The commit checks the key for the write's sake, unless a rollback to a savepoint undoes the write.
+            let (engine, since) = (pending.engine, pending.since);
+            self.make_room_for_read(&place.1, true, false)?;
+            self.see(Seen::Key { engine, keyspace: keyspace.id, key: place.1.clone(), since });
+            return Ok(self.writes.get(&place).and_then(|pending| pending.value.as_deref()).map(f));
         }
         let key = place.1;
+        let validated = for_update || self.isolation == Isolation::Serializable;
+        let viewed = self.isolation == Isolation::ReadCommitted;
+        if validated || viewed {
+            self.make_room_for_read(&key, validated, viewed)?;
+        }
         let engine = keyspace.engine_index();
         let at = self.snapshot(engine)?;
         let (mut f, mut result, mut version) = (Some(f), None, None);
@@ -348,7 +380,6 @@ impl Transaction {
             result = f.take().map(|f| f(value));
         });
         self.confirmed(keyspace, read)?;
-        let validated = for_update || self.isolation == Isolation::Serializable;
         if let Some(trace) = &mut self.trace {
             let (keyspace, key) = (keyspace.id.0, key.to_vec());
             trace.accesses.push(Access { engine, keyspace, key, at, version, validated });
@@ -357,11 +388,14 @@ impl Transaction {
         match self.isolation {
             Isolation::ReadCommitted => {
                 if for_update {
-                    self.seen.push(seen(key.clone()));
+                    self.see(seen(key.clone()));
                 }
-                self.views.insert((keyspace.id, key), at);
+                let bytes = view_bytes(&key);
+                if self.views.insert((keyspace.id, key), at).is_none() {
+                    self.views_bytes += bytes;
+                }
             }
-            _ if validated => self.seen.push(seen(key)),
+            _ if validated => self.see(seen(key)),
             _ => {}
         }
         Ok(result)
@@ -438,8 +472,10 @@ impl Transaction {
     /// Writes a value, whether the key exists or not.
     ///
     /// # Errors
-    /// The key is empty or too long, the value is too long, or no snapshot can be selected (retryable). Conflicts are
-    /// reported by the commit.
+    /// The key is empty or too long, the value is too long, or no snapshot can be selected (retryable).
+    /// [`Error::Capacity`] also if [`Options::pending_limit_bytes`](crate::Options::pending_limit_bytes) or
+    /// [`Options::memory_limit_bytes`](crate::Options::memory_limit_bytes) leaves no room for the write: the transaction
+    /// is as before, and can go on. Conflicts are reported by the commit.
     pub fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         let keyspace = self.writable(keyspace)?;
         self.write(keyspace, checked_key(key)?, Some(value.into()), Handle::None)
@@ -501,6 +537,7 @@ impl Transaction {
             )));
         }
         self.noted(keyspace.check_write())?;
+        self.make_room_for_writes(keyspace, 1, key.len(), length)?;
         self.end_walk();
         let engine = keyspace.engine_index();
         let place = (keyspace.id, key);
@@ -567,6 +604,7 @@ impl Transaction {
         mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<Timestamp> {
         let engine = keyspace.engine_index();
+        self.make_room_for_scan(self.isolation == Isolation::Serializable, with_own)?;
         // A scan is noted after those with older snapshots.
         self.end_walk();
         let at = self.snapshot(engine)?;
@@ -635,7 +673,7 @@ impl Transaction {
                 Isolation::ReadCommitted | Isolation::Snapshot => {}
                 Isolation::Serializable => {
                     self.seen_rows += rows;
-                    self.seen.push(Seen::Range { engine, keyspace: keyspace.id, range, since: at });
+                    self.see(Seen::Range { engine, keyspace: keyspace.id, range, since: at });
                 }
             }
         }
@@ -685,6 +723,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
+        self.leave_room();
         if !self.ended {
             self.core.active.end(self.seat, self.failed.unwrap_or(Count::RolledBack));
         }

@@ -1,9 +1,12 @@
 //! Savepoints: the writes that a rollback to an earlier point of the transaction undoes.
 
 use super::Transaction;
+use super::room::{LONG_KEY_BYTES, key_bytes, map_entry_bytes};
 use super::writes::{Place, Value};
 use crate::error::{Error, Result};
+use crate::mvcc::version_bytes;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::mem;
 
 /// A point of a transaction to which [`Transaction::rollback_to`] returns.
@@ -21,6 +24,8 @@ pub(super) struct Savepoints {
     open: Vec<Open>,
     /// Number of the newest savepoint ever made.
     last: u64,
+    /// Bytes of memory that the savepoints take.
+    bytes: u64,
 }
 
 #[derive(Debug)]
@@ -31,16 +36,41 @@ struct Open {
     before: BTreeMap<Place, Option<Value>>,
 }
 
+/// Bytes of a savepoint without a note. Their list may be half empty.
+pub(super) const OPEN_BYTES: u64 = 2 * size_of::<Open>() as u64;
+/// Bytes of a note, without the heap memory of its key, and without its value.
+const NOTE_BYTES: u64 = map_entry_bytes(size_of::<(Place, Option<Value>)>());
+
+fn note_bytes(place: &Place, before: &Option<Value>) -> u64 {
+    let value = before.as_ref().and_then(Option::as_ref);
+    NOTE_BYTES + key_bytes(&place.1) + value.map_or(0, |value| version_bytes(value.len()))
+}
+
 impl Savepoints {
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
+    }
+
+    /// Returns the bytes of memory that the savepoints take.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Returns the most bytes that notes of writes add, so many of them, with so many bytes of keys.
+    pub(super) fn most_bytes(&self, writes: usize, keys: usize) -> u64 {
+        // A value that a write replaces is counted among the writes already.
+        if self.open.is_empty() { 0 } else { writes as u64 * (NOTE_BYTES + LONG_KEY_BYTES) + keys as u64 }
     }
 
     /// Notes that a key is being written. Must be called after each write while there is a savepoint.
     pub(super) fn note(&mut self, place: Place, before: Option<Value>) {
         if let Some(open) = self.open.last_mut() {
             // A later write of the same key has nothing to add: the rollback returns to the state before the first.
-            open.before.entry(place).or_insert(before);
+            let bytes = note_bytes(&place, &before);
+            if let Entry::Vacant(entry) = open.before.entry(place) {
+                self.bytes += bytes;
+                entry.insert(before);
+            }
         }
     }
 }
@@ -70,16 +100,20 @@ impl Transaction {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Usage`] if the transaction failed earlier.
+    /// [`Error::Usage`] if the transaction failed earlier; [`Error::Capacity`] at
+    /// [`Options::pending_limit_bytes`](crate::Options::pending_limit_bytes).
     pub fn savepoint(&mut self) -> Result<Savepoint> {
         self.alive()?;
+        self.make_room_for_savepoint()?;
         self.savepoints.last += 1;
+        self.savepoints.bytes += OPEN_BYTES;
         let number = self.savepoints.last;
         self.savepoints.open.push(Open { number, before: BTreeMap::new() });
         Ok(Savepoint { database: self.core.database, transaction: self.seat.number, number })
     }
 
-    /// Undoes all writes since the savepoint, in all keyspaces. The savepoint stays; those made after it are gone.
+    /// Undoes all writes since the savepoint, in all keyspaces, and frees their memory. The savepoint stays; those made
+    /// after it are gone.
     ///
     /// Reads are not undone: the transaction's later steps may follow from them. So the commit of a serializable
     /// transaction still fails if something that was read has changed, and so does that of a transaction that called
@@ -94,16 +128,16 @@ impl Transaction {
         let newer: Vec<_> = newer.collect();
         let own = mem::take(&mut self.savepoints.open[position].before);
         // The newest first, so the oldest state of a key counts.
+        self.savepoints.bytes -= newer.len() as u64 * OPEN_BYTES;
         for (place, before) in newer.into_iter().chain([own]).flatten() {
+            self.savepoints.bytes -= note_bytes(&place, &before);
             match before {
                 None => self.writes.remove(&place),
-                Some(value) => {
-                    if let Some(pending) = self.writes.get_mut(&place) {
-                        pending.value = value;
-                    }
-                }
+                Some(value) => self.writes.replace(&place, value),
             }
         }
+        self.writes.shrink();
+        self.give_room_back();
         Ok(())
     }
 
@@ -116,10 +150,13 @@ impl Transaction {
         let position = self.position(&savepoint)?;
         for released in self.savepoints.open.split_off(position) {
             // An older savepoint must still undo the writes. It keeps its own state of a key, which is older.
+            self.savepoints.bytes -= OPEN_BYTES;
             for (place, before) in released.before {
+                self.savepoints.bytes -= note_bytes(&place, &before);
                 self.savepoints.note(place, before);
             }
         }
+        self.give_room_back();
         Ok(())
     }
 

@@ -1,32 +1,49 @@
 //! The snapshots of ranges that a transaction at read committed has scanned.
 
+use super::room::{key_bytes, map_entry_bytes};
 use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::order::clock::Timestamp;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 
 /// The snapshot of the newest scan over each key. An entry holds from its place up to the next entry's.
 ///
 /// A scan adds at most two entries, however many rows it returned. Keys that a scan found missing count as read.
 #[derive(Debug, Default)]
-pub(super) struct ScannedViews(BTreeMap<ScanEnd, Option<Timestamp>>);
+pub(super) struct ScannedViews {
+    ends: BTreeMap<ScanEnd, Option<Timestamp>>,
+    bytes: u64,
+}
+
+const ENTRY_BYTES: u64 = map_entry_bytes(size_of::<(ScanEnd, Option<Timestamp>)>());
+
+/// Returns the most bytes that a scan adds, if its keys take at most `key` bytes on the heap.
+pub(super) const fn most_bytes(key: u64) -> u64 {
+    2 * (ENTRY_BYTES + key)
+}
 
 /// A place between two keys: before the key, or after it if the last field is true.
 type ScanEnd = (KeyspaceId, Key, bool);
 
 impl ScannedViews {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ends.is_empty()
+    }
+
+    /// Returns the bytes of memory that the entries take.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Returns the snapshot of the newest scan over a key.
     pub(super) fn view(&self, (keyspace, key): &(KeyspaceId, Key)) -> Option<Timestamp> {
-        if self.0.is_empty() { None } else { self.at(&(*keyspace, key.clone(), false)) }
+        if self.ends.is_empty() { None } else { self.at(&(*keyspace, key.clone(), false)) }
     }
 
     fn at(&self, end: &ScanEnd) -> Option<Timestamp> {
-        self.0.range(..=end).next_back().and_then(|(_, view)| *view)
+        self.ends.range(..=end).next_back().and_then(|(_, view)| *view)
     }
 
     /// Adds a scan, whose snapshot must not be older than those of earlier scans.
@@ -42,12 +59,18 @@ impl ScannedViews {
             Bound::Unbounded => (KeyspaceId(keyspace.0 + 1), Key::new(&[]), false),
         };
         let behind = self.at(&until);
-        let covered: Vec<_> = self.0.range(&from..&until).map(|(end, _)| end.clone()).collect();
+        let covered: Vec<_> = self.ends.range(&from..&until).map(|(end, _)| end.clone()).collect();
         for end in &covered {
-            self.0.remove(end);
+            self.ends.remove(end);
+            self.bytes -= ENTRY_BYTES + key_bytes(&end.1);
         }
-        self.0.insert(from, Some(at));
-        self.0.entry(until).or_insert(behind);
+        self.bytes += ENTRY_BYTES + key_bytes(&from.1);
+        self.ends.insert(from, Some(at));
+        let of_until = key_bytes(&until.1);
+        if let Entry::Vacant(place) = self.ends.entry(until) {
+            self.bytes += ENTRY_BYTES + of_until;
+            place.insert(behind);
+        }
     }
 }
 

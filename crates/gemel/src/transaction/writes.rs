@@ -1,10 +1,12 @@
 //! The pending writes of a transaction.
 
-use crate::engine::Handle;
-use crate::ids::{Direction, KeyspaceId};
+use super::room::{LONG_KEY_BYTES, key_bytes, map_entry_bytes};
+use crate::engine::{Handle, Write};
+use crate::ids::{Direction, KeyspaceId, MAX_ENGINES};
 use crate::key::{Key, KeyRange};
-use crate::mvcc::Draft;
+use crate::mvcc::{Draft, version_bytes};
 use crate::order::clock::Timestamp;
+use crate::record;
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use indexmap::map::Entry;
@@ -50,6 +52,23 @@ pub(crate) struct Writes {
     ordered: Option<BTreeSet<Place>>,
     /// Number of changes of the set of keys.
     state: u64,
+    /// Bytes of memory that the writes take, and their commit in addition, without `ordered`.
+    bytes: u64,
+    /// Bytes that the keys take on the heap.
+    heap_bytes: u64,
+    /// Bytes of the versions that the writes make, by engine. Deletions do not count.
+    version_bytes: [u64; MAX_ENGINES],
+}
+
+/// Bytes of a write without the heap memory of its key, and without its value: its place in the table, which may be half
+/// empty, and in the list of the commit, and its part of the log record.
+const WRITE_BYTES: u64 =
+    (2 * (size_of::<(usize, Place, Pending)>() + 9) + size_of::<Write>() + record::WRITE_BYTES) as u64;
+/// Bytes of a write's place in the order.
+const ORDER_BYTES: u64 = map_entry_bytes(size_of::<Place>());
+
+fn write_bytes(key: &Key) -> u64 {
+    WRITE_BYTES + key_bytes(key) + key.len() as u64
 }
 
 impl Drop for Writes {
@@ -76,8 +95,52 @@ impl Writes {
         if self.map.is_empty() { None } else { self.map.get(place) }
     }
 
-    pub(super) fn get_mut(&mut self, place: &Place) -> Option<&mut Pending> {
-        self.map.get_mut(place)
+    /// Returns the bytes of memory that the writes take, and those that their commit takes in addition.
+    pub(super) fn bytes(&self) -> u64 {
+        let order = if self.ordered.is_some() { self.whole_order() } else { 0 };
+        self.bytes + order
+    }
+
+    /// Returns the bytes of the versions that the writes make in an engine.
+    pub(super) fn version_bytes(&self, engine: usize) -> u64 {
+        self.version_bytes[engine]
+    }
+
+    /// Returns the most bytes that writes add, so many of them, with so many bytes of keys and values.
+    pub(super) fn most_bytes(&self, writes: usize, keys: usize, values: usize) -> u64 {
+        let ordered = if self.ordered.is_some() { ORDER_BYTES + LONG_KEY_BYTES } else { 0 };
+        let each = WRITE_BYTES + version_bytes(0) + 15 + LONG_KEY_BYTES + ordered;
+        // A key is in the table, in the record, and in the order.
+        writes as u64 * each + 3 * keys as u64 + 2 * values as u64
+    }
+
+    fn whole_order(&self) -> u64 {
+        self.map.len() as u64 * ORDER_BYTES + self.heap_bytes
+    }
+
+    /// Returns the bytes that [`Writes::order`] adds.
+    pub(super) fn bytes_of_order(&self) -> u64 {
+        if self.ordered.is_some() { 0 } else { self.whole_order() }
+    }
+
+    /// Returns the bytes that [`Writes::order_if_many`] adds.
+    pub(super) fn bytes_of_order_if_many(&self) -> u64 {
+        if self.map.len() > FEW { self.bytes_of_order() } else { 0 }
+    }
+
+    /// Counts a value that is written, or one that is no more.
+    fn count(&mut self, engine: usize, value: &Value, is_new: bool) {
+        let Some(length) = value.as_ref().map(|value| value.len()) else { return };
+        let version = version_bytes(length);
+        // The log record has a copy.
+        let all = version + length as u64;
+        if is_new {
+            self.bytes += all;
+            self.version_bytes[engine] += version;
+        } else {
+            self.bytes -= all;
+            self.version_bytes[engine] -= version;
+        }
     }
 
     /// Adds a write, or changes the value of the key's earlier write, which it returns.
@@ -86,17 +149,36 @@ impl Writes {
             self.map = EMPTY.try_with(Cell::take).ok().flatten().unwrap_or_default();
             self.map.reserve(USUAL);
         }
+        self.count(pending.engine, &pending.value, true);
         match self.map.entry(place) {
             // The first write fixes the snapshot on which the key's write rests.
-            Entry::Occupied(mut entry) => Some(mem::replace(&mut entry.get_mut().value, pending.value)),
+            Entry::Occupied(mut entry) => {
+                let before = mem::replace(&mut entry.get_mut().value, pending.value);
+                self.count(pending.engine, &before, false);
+                Some(before)
+            }
             Entry::Vacant(entry) => {
                 self.state += 1;
+                self.bytes += write_bytes(&entry.key().1);
+                self.heap_bytes += key_bytes(&entry.key().1);
                 if let Some(ordered) = &mut self.ordered {
                     ordered.insert(entry.key().clone());
                 }
                 entry.insert(pending);
                 None
             }
+        }
+    }
+
+    /// Replaces the value of a write.
+    pub(super) fn replace(&mut self, place: &Place, value: Value) {
+        let Some(pending) = self.map.get_mut(place) else { return };
+        let engine = pending.engine;
+        let before = pending.value.take();
+        self.count(engine, &before, false);
+        self.count(engine, &value, true);
+        if let Some(pending) = self.map.get_mut(place) {
+            pending.value = value;
         }
     }
 
@@ -107,9 +189,20 @@ impl Writes {
 
     pub(super) fn remove(&mut self, place: &Place) {
         self.state += 1;
-        self.map.swap_remove(place);
+        if let Some(Pending { engine, value, .. }) = self.map.swap_remove(place) {
+            self.count(engine, &value, false);
+            self.bytes -= write_bytes(&place.1);
+            self.heap_bytes -= key_bytes(&place.1);
+        }
         if let Some(ordered) = &mut self.ordered {
             ordered.remove(place);
+        }
+    }
+
+    /// Frees the memory of a large table that is nearly empty.
+    pub(super) fn shrink(&mut self) {
+        if self.map.capacity() > KEPT && self.map.len() < self.map.capacity() / 4 {
+            self.map.shrink_to((2 * self.map.len()).max(USUAL));
         }
     }
 
@@ -170,7 +263,14 @@ impl Writes {
         }
     }
 
-    /// Removes all writes, and returns them in the order of their first writes.
+    /// Frees the memory of a large table, whose writes were taken.
+    pub(crate) fn free_if_large(&mut self) {
+        if self.map.capacity() > KEPT {
+            self.map = Map::default();
+        }
+    }
+
+    /// Removes all writes, and returns them in the order of their first writes. They still count.
     pub(crate) fn take(&mut self) -> impl ExactSizeIterator<Item = (Place, Pending)> {
         self.ordered = None;
         self.map.drain(..)
@@ -202,7 +302,7 @@ mod tests {
                 writes.write(place(keyspace, key), pending(key));
             }
         }
-        writes.get_mut(&place(2, 7)).unwrap().value = None;
+        writes.replace(&place(2, 7), None);
         let bounds = [
             Bound::Unbounded,
             Bound::Included(Key::new(&[3])),

@@ -1,0 +1,328 @@
+//! The memory that running transactions hold until they end, and its limit.
+//!
+//! Each part of a transaction that grows knows its bytes: writes, savepoints, and what reads leave behind. A transaction
+//! takes bytes from the limit many at a time, and its first ones are free. So a usual transaction writes nothing that
+//! threads share, and still works when large transactions have taken all.
+
+use super::savepoint::OPEN_BYTES;
+use super::{Place, Seen, Transaction, scanned};
+use crate::error::{Error, Result};
+use crate::ids::KeyspaceId;
+use crate::key::{Key, MAX_KEY_BYTES};
+use crate::keyspace::Keyspace;
+use crate::mvcc::counters::ALLOCATION_BYTES;
+use crate::mvcc::version_bytes;
+use crate::options::Isolation;
+use crate::order::clock::Timestamp;
+use crossbeam_utils::CachePadded;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes that a transaction may hold without taking them from the limit. Those of TPC-C need no more.
+pub(super) const FREE_BYTES: u64 = 64 << 10;
+/// Bytes that a transaction takes from the limit at once.
+const STEP_BYTES: u64 = 64 << 10;
+
+/// Bytes of the two allocations of a long key, beyond those of the key.
+pub(super) const LONG_KEY_BYTES: u64 = 2 * (ALLOCATION_BYTES as u64 + 15) + size_of::<Box<[u8]>>() as u64;
+/// Most bytes that a key takes on the heap.
+const LONGEST_KEY_BYTES: u64 = MAX_KEY_BYTES as u64 + LONG_KEY_BYTES;
+/// Bytes for which a commit indexes a read, if there are many.
+const WATCHED_BYTES: u64 = map_entry_bytes(size_of::<(usize, KeyspaceId, &Key, Timestamp)>());
+
+/// Returns the bytes of an entry of an ordered map, whose nodes may be little more than half full.
+pub(super) const fn map_entry_bytes(size: usize) -> u64 {
+    (size * 9 / 4 + 16) as u64
+}
+
+/// Returns the bytes that a copy of a key takes on the heap.
+pub(super) fn key_bytes(key: &Key) -> u64 {
+    match key.heap_bytes() {
+        0 => 0,
+        heap => heap as u64 + LONG_KEY_BYTES,
+    }
+}
+
+/// The bytes that all transactions together may hold.
+pub(crate) struct PendingLimit {
+    limit: u64,
+    /// Bytes that running transactions have taken.
+    taken: CachePadded<AtomicU64>,
+}
+
+impl PendingLimit {
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { limit, taken: CachePadded::default() }
+    }
+
+    /// Returns the bytes that running transactions have taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Takes at least `least` bytes, and `wish` if so many are left. Returns the number, or none if fewer are left.
+    fn take(&self, least: u64, wish: u64) -> Option<u64> {
+        let mut taken = self.taken();
+        loop {
+            let bytes = self.limit.saturating_sub(taken).min(wish);
+            if bytes < least {
+                return None;
+            }
+            let (now, after) = (Ordering::Relaxed, taken + bytes);
+            match self.taken.compare_exchange_weak(taken, after, now, now) {
+                Ok(_) => return Some(bytes),
+                Err(other) => taken = other,
+            }
+        }
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The bytes that a transaction may hold.
+#[derive(Debug)]
+pub(super) struct Room {
+    bytes: u64,
+    /// The part that was taken from the limit.
+    taken: u64,
+}
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self { bytes: FREE_BYTES, taken: 0 }
+    }
+
+    /// Returns the room of a transaction of the database itself, which works in small pieces and has no limit.
+    fn unlimited() -> Self {
+        Self { bytes: u64::MAX, taken: 0 }
+    }
+}
+
+impl Transaction {
+    /// Takes the limit away. The caller bounds what the transaction holds.
+    pub(crate) fn without_limit(mut self) -> Self {
+        self.room = Room::unlimited();
+        self
+    }
+
+    /// Returns the bytes that the transaction holds, and those that its commit takes in addition.
+    fn held(&self) -> u64 {
+        let seen = (self.seen.capacity() * size_of::<Seen>()) as u64 + self.seen_bytes;
+        self.writes.bytes() + self.savepoints.bytes() + self.scanned.bytes() + self.views_bytes + seen
+    }
+
+    /// Makes room for bytes that the transaction is about to hold.
+    ///
+    /// # Errors
+    /// [`Error::Capacity`] if so many are not left. Then nothing has changed.
+    #[inline]
+    pub(super) fn reserve(&mut self, bytes: u64) -> Result<()> {
+        if self.held().saturating_add(bytes) <= self.room.bytes { Ok(()) } else { self.take_room(bytes) }
+    }
+
+    #[cold]
+    fn take_room(&mut self, bytes: u64) -> Result<()> {
+        let held = self.held();
+        let missing = held.saturating_add(bytes).saturating_sub(self.room.bytes);
+        let limit = &self.core.pending;
+        let Some(got) = limit.take(missing, missing.max(STEP_BYTES)) else {
+            return Err(Error::Capacity(format!(
+                "the transaction holds {held} bytes until it ends and needs up to {bytes} more, but of the limit of \
+                 {} bytes (pending_limit_bytes) running transactions have taken {}: commit or roll back, do the work \
+                 in several transactions, or raise the limit",
+                limit.limit,
+                limit.taken()
+            )));
+        };
+        self.room.bytes += got;
+        self.room.taken += got;
+        Ok(())
+    }
+
+    /// Gives back what the transaction has taken and does not hold any more.
+    pub(super) fn give_room_back(&mut self) {
+        let back = self.room.bytes.saturating_sub(self.held()).min(self.room.taken);
+        if back > 0 {
+            self.room.bytes -= back;
+            self.room.taken -= back;
+            self.core.pending.give_back(back);
+        }
+    }
+
+    /// Gives everything back, at the transaction's end.
+    pub(super) fn leave_room(&mut self) {
+        if self.room.taken > 0 {
+            self.core.pending.give_back(self.room.taken);
+            self.room = Room::new();
+        }
+    }
+
+    /// Makes room for writes in a keyspace: so many, and the bytes of their keys and values. If that succeeds, none of
+    /// them is rejected for lack of room.
+    pub(crate) fn make_room_for_writes(
+        &mut self,
+        keyspace: &Keyspace,
+        writes: usize,
+        keys: usize,
+        values: usize,
+    ) -> Result<()> {
+        let bytes = self.writes.most_bytes(writes, keys, values)
+            + self.savepoints.most_bytes(writes, keys)
+            + self.walk_room();
+        if self.held().saturating_add(bytes) <= self.room.bytes {
+            return Ok(());
+        }
+        // The commit checks the memory limit exactly. Here a transaction is kept from growing far beyond it.
+        if values > 0 {
+            let engine = self.writable(keyspace)?.engine_index();
+            let versions = self.writes.version_bytes(engine) + version_bytes(values);
+            self.core.engines[engine].check_room(versions)?;
+        }
+        self.take_room(bytes)
+    }
+
+    /// Makes room for what the read of a key leaves behind.
+    pub(super) fn make_room_for_read(&mut self, key: &Key, seen: bool, view: bool) -> Result<()> {
+        let mut bytes = 0;
+        if seen {
+            bytes += self.room_of_seen() + key_bytes(key);
+        }
+        if view {
+            bytes += view_bytes(key);
+        }
+        self.reserve(bytes)
+    }
+
+    /// Makes room for what a scan leaves behind.
+    pub(super) fn make_room_for_scan(&mut self, seen: bool, with_own: bool) -> Result<()> {
+        let own = if with_own { self.writes.bytes_of_order_if_many() } else { 0 };
+        let seen = if seen { self.room_of_seen() + 2 * LONGEST_KEY_BYTES } else { 0 };
+        self.reserve(own + seen + self.walk_room() + self.scan_room())
+    }
+
+    /// Makes room for what a step of a cursor leaves behind, apart from its scan.
+    pub(super) fn make_room_for_step(&mut self) -> Result<()> {
+        let own = if self.writes.is_empty() { 0 } else { self.writes.bytes_of_order() };
+        self.reserve(own + self.walk_room())
+    }
+
+    /// Makes room for a savepoint.
+    pub(super) fn make_room_for_savepoint(&mut self) -> Result<()> {
+        self.reserve(OPEN_BYTES)
+    }
+
+    /// Returns the bytes for the next read to validate, without its keys.
+    fn room_of_seen(&self) -> u64 {
+        let full = self.seen.len() == self.seen.capacity();
+        let more = if full { self.seen.capacity().max(4) * size_of::<Seen>() } else { 0 };
+        more as u64 + WATCHED_BYTES
+    }
+
+    /// Adds a read that must still be current at the commit.
+    pub(super) fn see(&mut self, seen: Seen) {
+        self.seen_bytes += WATCHED_BYTES + seen.key_bytes();
+        self.seen.push(seen);
+    }
+
+    /// Returns the bytes for a scan at read committed.
+    fn scan_room(&self) -> u64 {
+        let notes = self.isolation == Isolation::ReadCommitted;
+        if notes { scanned::most_bytes(LONGEST_KEY_BYTES) } else { 0 }
+    }
+
+    /// Returns the bytes for the walk of a cursor, which becomes a scan at the next write or scan.
+    fn walk_room(&self) -> u64 {
+        if self.walk.is_some() { scanned::most_bytes(LONGEST_KEY_BYTES) } else { 0 }
+    }
+}
+
+/// Returns the bytes of the note that a key was read.
+pub(super) fn view_bytes(key: &Key) -> u64 {
+    map_entry_bytes(size_of::<(Place, Timestamp)>()) + key_bytes(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Direction;
+    use crate::{Database, Engine, Options};
+    use std::ops::{Bound, ControlFlow};
+
+    /// Bytes that were not subtracted would stay after the rollback; those subtracted twice would be missing, and a
+    /// difference below zero panics in a test.
+    #[test]
+    fn bytes_of_writes_and_savepoints_return_to_what_they_were() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path(), Options::default()).unwrap();
+        let spaces = [("memory", Engine::Memory), ("disk", Engine::Disk)];
+        let spaces = spaces.map(|(name, engine)| db.keyspace(name, engine).unwrap());
+        let mut state = 1_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for round in 0..200 {
+            let mut transaction = db.begin(Isolation::ReadCommitted).unwrap();
+            transaction.put(&spaces[0], b"first", b"value").unwrap();
+            if round % 2 == 0 {
+                transaction.writes.order();
+            }
+            let sizes = |transaction: &Transaction| {
+                let versions = [0, 1].map(|engine| transaction.writes.version_bytes(engine));
+                (transaction.writes.bytes(), versions, transaction.savepoints.bytes())
+            };
+            let before = sizes(&transaction);
+            let mut savepoints = vec![transaction.savepoint().unwrap()];
+            for _ in 0..next(100) {
+                let space = &spaces[next(2) as usize];
+                let key = vec![7; 1 + next(30) as usize];
+                match next(6) {
+                    0 => transaction.delete(space, &key).unwrap(),
+                    1 => savepoints.push(transaction.savepoint().unwrap()),
+                    2 if savepoints.len() > 1 => transaction.release(savepoints.pop().unwrap()).unwrap(),
+                    3 => {
+                        savepoints.truncate(1 + next(savepoints.len() as u64) as usize);
+                        transaction.rollback_to(savepoints.last().unwrap()).unwrap();
+                    }
+                    _ => transaction.put(space, &key, &vec![1; next(300) as usize]).unwrap(),
+                }
+            }
+            if round % 2 == 1 {
+                let all = Bound::Unbounded;
+                let each = |_: &[u8], _: &[u8]| ControlFlow::Continue(());
+                transaction.scan(&spaces[0], all, all, Direction::Forward, each).unwrap();
+            }
+            let first = savepoints.swap_remove(0);
+            transaction.rollback_to(&first).unwrap();
+            assert_eq!(transaction.savepoints.bytes(), OPEN_BYTES);
+            transaction.release(first).unwrap();
+            let (writes, versions, savepoints) = sizes(&transaction);
+            assert_eq!((versions, savepoints), (before.1, 0), "round {round}");
+            let order = if round % 2 == 1 { transaction.writes.bytes() - before.0 } else { 0 };
+            assert!(order <= map_entry_bytes(size_of::<Place>()), "round {round}");
+            assert_eq!(writes - order, before.0, "round {round}");
+        }
+    }
+
+    /// `README.md` and `DESIGN.md` have these numbers.
+    #[test]
+    fn the_documented_bytes_are_those_of_the_code() {
+        let writes = crate::transaction::writes::Writes::default();
+        assert_eq!(writes.most_bytes(1, 0, 0) - LONG_KEY_BYTES - 15, 284);
+        assert_eq!((size_of::<Seen>(), WATCHED_BYTES, view_bytes(&Key::new(b"k"))), (104, 88, 124));
+        assert_eq!((scanned::most_bytes(0), map_entry_bytes(size_of::<Place>())), (2 * 142, 106));
+    }
+
+    #[test]
+    fn a_transaction_of_the_database_itself_has_no_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options { pending_limit_bytes: 1 << 20, ..Options::default() };
+        let db = Database::open(directory.path(), options).unwrap();
+        let hot = db.keyspace("hot", Engine::Memory).unwrap();
+        let mut own = db.begin(Isolation::Snapshot).unwrap().without_limit();
+        (0..2000_u32).for_each(|row| own.put(&hot, &row.to_be_bytes(), &[7; 1000]).unwrap());
+        assert_eq!(db.state().pending_bytes, 0);
+        own.commit().unwrap().wait().unwrap();
+    }
+}
