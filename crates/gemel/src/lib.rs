@@ -35,6 +35,7 @@ mod options;
 #[doc(hidden)]
 pub mod oracle;
 mod order;
+mod pending;
 #[cfg(test)]
 mod property_tests;
 mod record;

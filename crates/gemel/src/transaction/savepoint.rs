@@ -1,10 +1,10 @@
 //! Savepoints: the writes that a rollback to an earlier point of the transaction undoes.
 
 use super::Transaction;
-use super::room::{LONG_KEY_BYTES, key_bytes, map_entry_bytes};
 use super::writes::{Place, Value};
 use crate::error::{Error, Result};
 use crate::mvcc::version_bytes;
+use crate::pending::{LONG_KEY_BYTES, key_bytes, map_entry_bytes};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::mem;

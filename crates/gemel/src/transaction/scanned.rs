@@ -1,9 +1,9 @@
 //! The snapshots of ranges that a transaction at read committed has scanned.
 
-use super::room::{key_bytes, map_entry_bytes};
 use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::order::clock::Timestamp;
+use crate::pending::{key_bytes, map_entry_bytes};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::Bound;

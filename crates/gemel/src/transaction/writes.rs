@@ -1,11 +1,11 @@
 //! The pending writes of a transaction.
 
-use super::room::{LONG_KEY_BYTES, key_bytes, map_entry_bytes};
 use crate::engine::{Handle, Write};
 use crate::ids::{Direction, KeyspaceId, MAX_ENGINES};
 use crate::key::{Key, KeyRange};
 use crate::mvcc::{Draft, version_bytes};
 use crate::order::clock::Timestamp;
+use crate::pending::{LONG_KEY_BYTES, key_bytes, map_entry_bytes};
 use crate::record;
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
