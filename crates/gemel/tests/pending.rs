@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use gemel::row::{ColumnType, RowRange, Schema, Table, Value};
+use gemel::row::{ColumnType, RowRange, RowView, Schema, Table, Value};
 use gemel::{Database, Direction, Engine, Error, Isolation, Keyspace, Options, Result, Transaction};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -332,6 +332,46 @@ fn a_rejected_change_of_a_row_leaves_its_indexes_as_they_were() {
             table = shop.db.truncate_table(engine.name()).unwrap();
             assert_eq!(shop.pending(), 0);
         }
+    }
+}
+
+#[test]
+fn a_deletion_of_a_range_deletes_all_of_it_or_nothing() {
+    let shop = limited();
+    shop.fill(8000);
+    let all = Bound::Unbounded;
+    for (space, engine) in shop.spaces.iter().zip([Engine::Memory, Engine::Disk]) {
+        let mut transaction = shop.begin(Isolation::Snapshot);
+        assert_capacity(transaction.delete_range(space, all, all));
+        assert_eq!(transaction.delete_range(space, all, Bound::Excluded(&key(500))).unwrap(), 500);
+        transaction.commit().unwrap().wait().unwrap();
+        assert_eq!(rows(&mut shop.begin(Isolation::Snapshot), space).len(), 7500);
+
+        let table = people(&shop.db, engine);
+        for start in (0..2000).step_by(100) {
+            let mut transaction = shop.begin(Isolation::Snapshot);
+            for row in start..start + 100 {
+                let name = row.to_string();
+                let row = [Value::Int(row), name.as_str().into(), "note".into()];
+                table.insert(&mut transaction, &row).unwrap();
+            }
+            drop(transaction.commit().unwrap());
+        }
+        let mut transaction = shop.begin(Isolation::Snapshot);
+        assert_capacity(table.delete_range(&mut transaction, &RowRange::all()));
+        let end = [Value::Int(300)];
+        let first = RowRange::new(Bound::Unbounded, Bound::Excluded(&end));
+        assert_eq!(table.delete_range(&mut transaction, &first).unwrap(), 300);
+        transaction.commit().unwrap().wait().unwrap();
+        let mut transaction = shop.begin(Isolation::Snapshot);
+        table.verify(&mut transaction).unwrap();
+        let mut left = 0;
+        let each = |_: RowView<'_>| {
+            left += 1;
+            Ok(ControlFlow::Continue(()))
+        };
+        table.scan(&mut transaction, &RowRange::all(), Direction::Forward, each).unwrap();
+        assert_eq!((left, shop.pending()), (1700, 0));
     }
 }
 

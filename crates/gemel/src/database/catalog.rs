@@ -240,7 +240,7 @@ impl Database {
 fn elsewhere(what: &str, is: Engine, named: Engine) -> Error {
     Error::Usage(format!(
         "{what} already exists in the {} engine, not in the {} engine: use that engine, another name, or \
-         open_or_create, which takes either engine",
+         open_or_create_table or open_or_create_keyspace, which take either engine",
         is.name(),
         named.name()
     ))

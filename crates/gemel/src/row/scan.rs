@@ -180,6 +180,8 @@ impl Table {
             if failure.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         failure?;
+        // All or none: a commit after a rejected call must find each row with its index entries.
+        bytes.make_room(self.rows(), keys.len(), keys.iter().map(Vec::len).sum(), 0)?;
         let of_row = self.indexes().len() + 1;
         for row in keys.chunks_exact(of_row) {
             for (index, entry) in self.indexes().iter().zip(row) {

@@ -101,6 +101,8 @@ impl Transaction {
             keys.push(Key::new(key));
             ControlFlow::Continue(())
         })?;
+        // All or none: the transaction may go on after a rejected call.
+        self.make_room_for_writes(keyspace, keys.len(), keys.iter().map(Key::len).sum(), 0)?;
         let count = keys.len();
         for key in keys {
             self.write(keyspace, key, None, Handle::None)?;

@@ -336,6 +336,27 @@ fn commands_that_read_change_no_file() {
     }
 }
 
+/// Columns are padded to the widest value of the first rows, and a value may have millions of characters.
+#[test]
+fn a_value_of_any_length_is_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let db = open(&path);
+    let schema = Schema::new().column("id", ColumnType::I32).column("text", ColumnType::Text);
+    let schema = schema.column("end", ColumnType::I32).primary_key(["id"]);
+    let table = db.create_table("notes", Engine::Memory, schema).unwrap();
+    let long = "x".repeat(70_000);
+    let row = |id: i64, text: &str| {
+        vec![Value::Int(id).into_owned(), Value::Text(text).into_owned(), Value::Int(7).into_owned()]
+    };
+    insert(&db, &table, &[row(1, "short"), row(2, &long), row(3, "short")]);
+    db.close().unwrap();
+    let out = good("scan", &path, &["notes"]);
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!((lines.len(), lines[2].len()), (4, 70_000 + "2   ".len() + "  7".len()), "{}", lines[1]);
+    assert!(lines[1].len() < 300 && lines[1].ends_with("7"), "{}", lines[1]);
+}
+
 #[test]
 fn compact_frees_deleted_rows_and_says_how_much() {
     let directory = tempfile::tempdir().unwrap();

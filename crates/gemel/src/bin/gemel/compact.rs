@@ -32,12 +32,17 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
         // A reader of this that has gone must not end the work.
         say(&match format {
             Format::Json => format!(
-                "{{\"name\":{},\"bytes_before\":{},\"bytes_after\":{}}}\n",
+                "{{\"name\":{},\"bytes_before\":{},\"bytes_after\":{},\"is_complete\":{}}}\n",
                 quote(name),
                 done.bytes_before,
-                done.bytes_after
+                done.bytes_after,
+                done.is_complete
             ),
-            _ => format!("{name}: {} bytes before, {} after\n", done.bytes_before, done.bytes_after),
+            _ => {
+                let held =
+                    if done.is_complete { "" } else { "; old versions stayed, for a transaction that runs" };
+                format!("{name}: {} bytes before, {} after{held}\n", done.bytes_before, done.bytes_after)
+            }
         });
     }
     if format == Format::Text && names.len() != 1 {

@@ -8,6 +8,10 @@ use std::io::{BufWriter, Stdout, Write};
 
 /// Rows whose cells decide how wide the columns of a table are. Later cells may be wider.
 const MEASURED_ROWS: usize = 200;
+/// Bytes of rows after which they are measured, though they are fewer.
+const MEASURED_BYTES: usize = 1 << 20;
+/// Maximum width of a column, in characters. Longer values stand out of it.
+const WIDEST: usize = 200;
 
 /// The standard output, with a buffer.
 pub(crate) type Out = BufWriter<Stdout>;
@@ -70,13 +74,15 @@ pub(crate) struct Listing {
     out: Out,
     /// Rows of a table until the widths are known.
     first: Vec<Vec<String>>,
+    /// Bytes of these rows.
+    first_bytes: usize,
     widths: Option<Vec<usize>>,
 }
 
 impl Listing {
     /// Begins a list with these columns.
     pub(crate) fn begin(format: Format, names: Vec<String>) -> Outcome<Self> {
-        let mut listing = Self { format, names, out: out(), first: Vec::new(), widths: None };
+        let mut listing = Self { format, names, out: out(), first: Vec::new(), first_bytes: 0, widths: None };
         if format == Format::Csv {
             let names: Vec<String> = listing.names.iter().map(|name| field(name)).collect();
             writeln!(listing.out, "{}", names.join(","))?;
@@ -102,8 +108,9 @@ impl Listing {
                 match &self.widths {
                     Some(widths) => write_line(&mut self.out, &texts, widths)?,
                     None => {
+                        self.first_bytes += texts.iter().map(String::len).sum::<usize>();
                         self.first.push(texts);
-                        if self.first.len() == MEASURED_ROWS {
+                        if self.first.len() == MEASURED_ROWS || self.first_bytes >= MEASURED_BYTES {
                             self.measure()?;
                         }
                     }
@@ -126,7 +133,8 @@ impl Listing {
         let mut lines = vec![names];
         lines.append(&mut self.first);
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
-        let widths: Vec<usize> = (0..self.names.len()).map(|column| width(column).unwrap_or(0)).collect();
+        let widths: Vec<usize> =
+            (0..self.names.len()).map(|column| width(column).unwrap_or(0).min(WIDEST)).collect();
         for line in &lines {
             write_line(&mut self.out, line, &widths)?;
         }

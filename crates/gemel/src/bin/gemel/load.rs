@@ -6,7 +6,7 @@ use crate::failure::{Failure, GOOD, Outcome};
 use crate::listing::say;
 use crate::values::{self, Malformed, Parsed};
 use gemel::row::{OwnedValue, Schema, Table, Value};
-use gemel::{Database, Engine, Isolation, Keyspace, Options, Transaction};
+use gemel::{Database, Engine, FullDisk, Isolation, Keyspace, Options, Transaction};
 use serde_json::value::RawValue;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -25,7 +25,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     lines.read_head()?;
     let path = arguments.path();
     // All rows of the dump's memory tables must fit, and only the application knows its limit.
-    let options = Options { memory_limit_bytes: u64::MAX / 4, ..Options::default() };
+    // On a full disk it fails at once, and says so: nobody sees how long it waits.
+    let options =
+        Options { memory_limit_bytes: u64::MAX / 4, full_disk: FullDisk::Fail, ..Options::default() };
     let db = match Database::is_in(path)? {
         true => Database::open_existing(path, options)?,
         false => Database::open(path, options)?,
