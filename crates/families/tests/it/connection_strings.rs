@@ -37,7 +37,7 @@ const POSTGRES: &[Read<'_>] = &[
          &targetServerType=primary&loadBalanceHosts=true",
         "postgres://u:p@h1:5433,h2:5432/db?schema=s&sslmode=require",
         &[
-            "reWriteBatchedInserts left out: Lydite prepares",
+            "reWriteBatchedInserts left out: loads use COPY",
             "targetServerType left out: Lydite rejects a standby",
         ],
     ),
