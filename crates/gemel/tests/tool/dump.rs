@@ -136,7 +136,7 @@ fn a_load_replaces_rows_only_if_told_to_and_goes_on_after_an_interruption() {
     let part = good("dump", &one, &["stock"]);
     assert_eq!(part.lines().count(), 5, "{part}");
     fs::write(&dump, part.replace("\"i64\"", "\"i32\"")).unwrap();
-    bad("load", &two, &[file], 3, &["stock", "another schema"]);
+    bad("load", &two, &[file], 3, &["stock", "another schema", "column left", "new database"]);
     bad("dump", &one, &["stock", "none"], 3, &["none", "gemel stat"]);
     bad("dump", &one, &["stock", "stock"], 2, &["twice"]);
 }

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     let mut parts = 0;
     while let Some(part) = load.begin_part(parts)? {
         let rows = load.rows(&part)?;
-        // A reader of this that has gone must not end the load.
+        // The load goes on if the reader of this line has gone.
         say(&format!("{}: {rows} rows\n", part.name()));
         parts += 1;
     }
@@ -157,8 +157,8 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Reads the line that begins a part, and makes the part if it does not exist. Returns none at the end, after `done`
-    /// parts.
+    /// Reads the line that begins a part, and makes the part if it does not exist. A part that exists stays in its
+    /// engine. Returns none at the last line, which must count `done` parts.
     fn begin_part(&mut self, done: u64) -> Outcome<Option<Part>> {
         self.lines.expect()?;
         let mut object = self.lines.object()?;
@@ -183,31 +183,20 @@ impl Load<'_> {
                 let schema = object.remove("schema").unwrap_or_default();
                 let schema = serde_json::from_value::<Schema>(schema)
                     .map_err(|error| self.lines.damaged(&format!("the schema can't be read: {error}")))?;
-                self.table(&table, engine, of_today(&schema)).map(Box::new).map(Part::Table)
+                let table = self.db.open_or_create_table(&table, of_today(&schema), engine);
+                table.map(|table| Part::Table(Box::new(table)))
             }
-            (None, Some(keyspace)) => self.keyspace(&keyspace, engine).map(Part::Keyspace),
+            (None, Some(keyspace)) => self.db.open_or_create_keyspace(&keyspace, engine).map(Part::Keyspace),
             _ => return Err(self.lines.damaged("expected a table or a keyspace")),
         };
-        part.map(Some)
-    }
-
-    /// Returns the table, in the engine in which it is.
-    fn table(&self, name: &str, engine: Engine, schema: Schema) -> Outcome<Table> {
-        if self.db.tables().iter().any(|(known, _)| known == name) {
-            let table = self.db.table(name)?;
-            if *table.schema() != schema {
-                return Err(Failure::Other(format!(
-                    "table {name:?} exists with another schema: load the dump into a new database"
-                )));
+        match part {
+            Ok(part) => Ok(Some(part)),
+            // In most cases, the database has another part of this name.
+            Err(gemel::Error::Usage(why)) => {
+                Err(Failure::Other(format!("{why}; or load the dump into a new database")))
             }
-            return Ok(table);
+            Err(error) => Err(error.into()),
         }
-        Ok(self.db.create_table(name, engine, schema)?)
-    }
-
-    fn keyspace(&self, name: &str, engine: Engine) -> Outcome<Keyspace> {
-        let known = self.db.keyspaces().into_iter().find(|(known, _)| known == name);
-        Ok(self.db.keyspace(name, known.map_or(engine, |(_, engine)| engine))?)
     }
 
     /// Reads the rows of a part up to the line that ends it. Returns their number.

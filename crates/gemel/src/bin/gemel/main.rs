@@ -86,8 +86,8 @@ key, with commas in between; --from and --to include the rows that begin with th
         name: "load",
         synopsis: "PATH FILE [--replace]",
         help: "reads a dump, or the standard input if FILE is -, into the database in the directory PATH, and makes
-what does not exist. A row that exists ends the load; with --replace it is replaced. Each some thousand
-rows are committed together: a load that was interrupted goes on with --replace",
+what does not exist. A row that exists ends the load; with --replace it is replaced. A transaction has
+some thousand rows: after an interruption, repeat the load with --replace",
         places: 2..=2,
         takes: "PATH and FILE",
         options: &[flag("--replace")],
