@@ -30,8 +30,8 @@ impl Part {
         {
             self.halves.insert(anchor.at, (start, end));
         }
-        if self.needs.last().is_none_or(|(most, _)| *most < record.other) {
-            self.needs.push((record.other, start));
+        if self.needs.last().is_none_or(|(most, _)| *most < record.need) {
+            self.needs.push((record.need, start));
         }
     }
 
@@ -47,7 +47,7 @@ impl Part {
     }
 }
 
-/// Returns the ends of the longest prefixes that need nothing behind them.
+/// Returns the ends of the longest prefixes whose records need nothing behind them.
 pub(crate) fn agree(parts: &[Part; 2]) -> [Lsn; 2] {
     let [first, second] = parts;
     let mut cut = [first.end, second.end];
@@ -77,7 +77,7 @@ mod tests {
         start: u64,
         end: u64,
         /// The other log's end when the record was made.
-        other: u64,
+        need: u64,
         /// Number of the commit.
         commit: u64,
     }
@@ -86,11 +86,11 @@ mod tests {
     fn records(commits: &[(usize, u64)]) -> Vec<Noted> {
         let (mut ends, mut all) = ([0; 2], Vec::new());
         for (commit, &(logs, bytes)) in (1..).zip(commits) {
-            let others = [ends[1], ends[0]];
+            let needs = [ends[1], ends[0]];
             for log in (0..2).filter(|log| logs == 2 || logs == *log) {
                 let start = ends[log];
                 ends[log] += bytes;
-                all.push(Noted { log, start, end: ends[log], other: others[log], commit });
+                all.push(Noted { log, start, end: ends[log], need: needs[log], commit });
             }
         }
         all
@@ -106,7 +106,7 @@ mod tests {
             encode(
                 &mut bytes,
                 &engines.map(stamp).collect::<Vec<_>>(),
-                Some(Lsn(noted.other)),
+                Some(Lsn(noted.need)),
                 std::iter::empty(),
             );
             parts[noted.log].note(Lsn(noted.start), Lsn(noted.end), &Record::decode(&bytes).unwrap());
@@ -115,9 +115,9 @@ mod tests {
     }
 
     proptest! {
-        /// Each log is durable up to any record. What is left are the first commits, up to the first that misses one.
+        /// Each log ends after any of its records. All commits before the first one that lost a record are left.
         #[test]
-        fn what_is_left_are_the_longest_prefix_of_the_commits(
+        fn the_logs_agree_on_the_longest_prefix_of_the_commits(
             commits in proptest::collection::vec((0..3_usize, 1..9_u64), 0..30),
             places: [prop::sample::Index; 2],
         ) {

@@ -4,14 +4,12 @@ use crate::database::Database;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
-use crate::ids::Direction;
-use crate::keyspace::{Engine, Keyspace, PartKind};
+use crate::keyspace::{Engine, PartKind};
 use crate::manifest::{Manifest, TableEntry};
 use crate::options::{Isolation, LogMode, Options};
 use crate::recovery::Recovered;
 use crate::transaction::Transaction;
 use std::fmt;
-use std::ops::{Bound, ControlFlow};
 use std::path::{Path, PathBuf};
 
 /// A keyspace, the rows of a table, or an index, with the findings of the check.
@@ -97,7 +95,7 @@ pub(crate) fn report(db: &Database) -> Result<CheckReport> {
     let mut parts = Vec::with_capacity(catalog.keyspaces.len());
     for entry in &catalog.keyspaces {
         let (mut rows, mut bytes) = (0, 0);
-        let read = read_all(&mut transaction, &db.handle(entry), |key, value| {
+        let read = transaction.scan_all(&db.handle(entry), |key, value| {
             rows += 1;
             bytes += (key.len() + value.len()) as u64;
         });
@@ -120,17 +118,6 @@ pub(crate) fn report(db: &Database) -> Result<CheckReport> {
     }
     let recovered = db.state().recovered;
     Ok(CheckReport { path: db.path().to_path_buf(), log: catalog.log, recovered, parts })
-}
-
-fn read_all(
-    transaction: &mut Transaction,
-    keyspace: &Keyspace,
-    mut each: impl FnMut(&[u8], &[u8]),
-) -> Result<()> {
-    transaction.scan(keyspace, Bound::Unbounded, Bound::Unbounded, Direction::Forward, |key, value| {
-        each(key, value);
-        ControlFlow::Continue(())
-    })
 }
 
 /// Compares a table's rows with its indexes, unless one of its parts has a fault already.
@@ -164,21 +151,11 @@ fn check_table(
 
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = &self.recovered;
         let log = match self.log {
             LogMode::Shared => "one log",
             LogMode::PerEngine => "a log for each engine",
         };
-        writeln!(
-            f,
-            "{}: {log}; opened in {} ms: {} rows from the checkpoint, {} records from {} bytes of log, {} cut off",
-            self.path.display(),
-            found.took.as_millis(),
-            found.checkpoint_rows,
-            found.records,
-            found.log_bytes,
-            found.cut_records,
-        )?;
+        writeln!(f, "{}: {log}; {}", self.path.display(), self.recovered)?;
         let width = |least: usize, of: &dyn Fn(&CheckedPart) -> usize| {
             self.parts.iter().map(of).max().unwrap_or(0).max(least)
         };
@@ -239,7 +216,7 @@ mod tests {
         let index = db.handle(&catalog.keyspaces[1]);
         let mut transaction = db.begin(Isolation::Snapshot).unwrap();
         let mut entries = Vec::new();
-        read_all(&mut transaction, &index, |key, _| entries.push(key.to_vec())).unwrap();
+        transaction.scan_all(&index, |key, _| entries.push(key.to_vec())).unwrap();
         transaction.delete(&index, &entries[3]).unwrap();
         transaction.commit().unwrap().wait().unwrap();
         drop(db);

@@ -127,21 +127,16 @@ impl KeyRange {
     /// All keys.
     pub(crate) const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
 
-    /// Returns the bounds as keys, if the range has both.
-    fn bounds(&self) -> Option<(&Key, &Key)> {
+    /// Returns true if the bounds leave no room for a key. Crossed bounds leave none.
+    pub(crate) fn is_empty(&self) -> bool {
         match (&self.lower, &self.upper) {
+            (Bound::Included(lower), Bound::Included(upper)) => lower > upper,
             (
                 Bound::Included(lower) | Bound::Excluded(lower),
                 Bound::Included(upper) | Bound::Excluded(upper),
-            ) => Some((lower, upper)),
-            _ => None,
+            ) => lower >= upper,
+            _ => false,
         }
-    }
-
-    /// Returns true if the bounds leave no room for a key, or are crossed.
-    pub(crate) fn is_empty(&self) -> bool {
-        let both = matches!((&self.lower, &self.upper), (Bound::Included(_), Bound::Included(_)));
-        self.bounds().is_some_and(|(lower, upper)| lower > upper || (lower == upper && !both))
     }
 
     /// Returns true if `key` is in the range.

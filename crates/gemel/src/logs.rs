@@ -71,14 +71,14 @@ impl Logs {
         // A thread has no buffers any more if it commits from a destructor at its end.
         let mut buffers = BUFFERS.try_with(RefCell::take).unwrap_or_default();
         let mut large = [const { None }; MAX_ENGINES];
-        // `append` fills in the position.
-        let other = matches!(self.all(), [_, _]).then_some(Lsn(0));
+        // `append` fills in the position that the other log must reach.
+        let need = matches!(self.all(), [_, _]).then_some(Lsn(0));
         match self {
-            Self::Shared(_) => large[0] = encode(&mut buffers[0], stamps, other, groups),
+            Self::Shared(_) => large[0] = encode(&mut buffers[0], stamps, need, groups),
             Self::PerEngine(_) => {
                 for group in groups.filter(|group| !group.writes.is_empty()) {
                     let place = usize::from(group.engine);
-                    large[place] = encode(&mut buffers[place], stamps, other, std::iter::once(group));
+                    large[place] = encode(&mut buffers[place], stamps, need, std::iter::once(group));
                 }
             }
         }
@@ -87,17 +87,18 @@ impl Logs {
 
     /// Appends an encoded commit, which has drawn these timestamps.
     pub(crate) fn append(&self, mut encoded: Encoded, stamps: &[Stamp]) -> Result<()> {
-        // Everything that the commit can have read was appended before this, and so were the commits that are finished.
-        // The commit's own half in the other log is behind these positions: the timestamps bind the halves.
-        let others = match self.all() {
+        // Every commit that this one can have read has been appended, and so has every commit that is finished. The
+        // commit's own half in the other log is behind these positions: the timestamps bind the halves.
+        let needs = match self.all() {
             [first, second] => [Some(second.end()), Some(first.end())],
             _ => [None; 2],
         };
-        let others = others.into_iter().chain(std::iter::repeat(None));
-        let places = encoded.buffers.iter_mut().zip(&mut encoded.large).zip(others);
-        let mut parts = self.all().iter().zip(places).filter_map(|(log, ((buffer, large), other))| {
-            Some((&**log, entry(buffer, large, stamps, other)?))
-        });
+        let needs = needs.into_iter().chain(std::iter::repeat(None));
+        let places = encoded.buffers.iter_mut().zip(&mut encoded.large).zip(needs);
+        let mut parts =
+            self.all().iter().zip(places).filter_map(|(log, ((buffer, large), need))| {
+                Some((&**log, entry(buffer, large, stamps, need)?))
+            });
         match (parts.next(), parts.next(), parts.next()) {
             (None, ..) => Ok(()),
             (Some((log, record)), None, _) => log.append(record).map(drop),
@@ -206,28 +207,27 @@ fn entry<'a>(
     buffer: &'a mut [u8],
     large: &mut Option<Large>,
     stamps: &[Stamp],
-    other: Option<Lsn>,
+    need: Option<Lsn>,
 ) -> Option<Entry<'a>> {
     if let Some(mut large) = large.take() {
-        record::fill_in(large.varying(), stamps, other);
+        record::fill_in(large.varying(), stamps, need);
         return Some(Entry::Moved(large));
     }
     let payload = buffer.get_mut(ROOM..)?;
-    record::fill_in(payload, stamps, other);
+    record::fill_in(payload, stamps, need);
     Some(Entry::Copied(payload))
 }
 
-/// Encodes a record into an empty buffer. `other` is a position in the other log, if there is one. Takes the buffer if the
-/// record is large.
+/// Encodes a record into an empty buffer. Takes the buffer if the record is large.
 fn encode<'a>(
     buffer: &mut Vec<u8>,
     stamps: &[Stamp],
-    other: Option<Lsn>,
+    need: Option<Lsn>,
     groups: impl Iterator<Item = Group<'a>> + Clone,
 ) -> Option<Large> {
     buffer.resize(ROOM, 0);
-    record::encode(buffer, stamps, other, groups);
-    Large::take(buffer, record::bytes_of_head(stamps.len(), other.is_some()))
+    record::encode(buffer, stamps, need, groups);
+    Large::take(buffer, record::bytes_of_head(stamps.len(), need.is_some()))
 }
 
 #[cfg(test)]

@@ -21,16 +21,16 @@ pub(crate) struct Group<'a> {
     pub(crate) writes: &'a [Write],
 }
 
-/// Kind of a record that does not depend on another log. Also of those in a log for each engine that earlier versions
-/// wrote.
+/// Kind of a record without a need: those of a shared log, and those that earlier versions wrote to a log for each
+/// engine.
 const COMMIT: u8 = 1;
-/// Kind of a record that depends on another log.
+/// Kind of a record with a need: the position that the other log must reach.
 const DEPENDENT: u8 = 2;
 /// Bytes of a record before its first stamp.
 const HEAD_BYTES: usize = 2;
 /// Bytes of the head of a group.
 const GROUP_BYTES: usize = 5;
-/// Number of writes from which a record's length is computed before it is written.
+/// Number of writes above which a record's length is computed before it is written.
 const MANY_WRITES: usize = if cfg!(test) { 1 } else { 1000 };
 /// Bytes of a write without its key and its value.
 pub(crate) const WRITE_BYTES: usize = 10;
@@ -39,37 +39,36 @@ const STAMP_BYTES: usize = 10;
 /// Bytes of a position.
 const LSN_BYTES: usize = 8;
 
-/// Appends a record to `out`: all stamps, the position that the other log must reach if there is another log, and the
-/// writes of `groups`. A commit that does not have its timestamps and the position yet fills them in later
-/// ([`fill_in`]).
+/// Appends a record to `out`: all stamps, the need if there is another log, and the writes of `groups`. A commit that
+/// does not have its timestamps and the need yet fills them in later ([`fill_in`]).
 ///
-/// Layout, with little-endian integers: kind u8, 2 with a position and 1 without; number of stamps u8; for each stamp
-/// engine u8, writes u8, timestamp u64. Then the position u64, if there is one. Then for each group that has writes:
+/// Layout, with little-endian integers: kind u8, 2 with a need and 1 without; number of stamps u8; for each stamp
+/// engine u8, writes u8, timestamp u64. Then the need u64, if there is one. Then for each group that has writes:
 /// engine u8, number of writes u32; for each write keyspace u32, key length u16, key, value length + 1 as u32 (zero
 /// deletes), value.
 pub(crate) fn encode<'a>(
     out: &mut Vec<u8>,
     stamps: &[Stamp],
-    other: Option<Lsn>,
+    need: Option<Lsn>,
     groups: impl Iterator<Item = Group<'a>> + Clone,
 ) {
     let writes = groups.clone().map(|group| group.writes.len()).sum::<usize>();
     if writes > MANY_WRITES {
-        // Growing would take as much again.
+        // Otherwise the buffer would grow by doubling, and take up to twice the memory.
         let of_write = |write: &Write| {
             WRITE_BYTES + write.key.len() + write.value.as_ref().map_or(0, |value| value.len())
         };
         let bytes = groups.clone().flat_map(|group| group.writes).map(of_write).sum::<usize>();
-        out.reserve_exact(bytes + bytes_of_head(stamps.len(), other.is_some()) + stamps.len() * GROUP_BYTES);
+        out.reserve_exact(bytes + bytes_of_head(stamps.len(), need.is_some()) + stamps.len() * GROUP_BYTES);
     }
-    out.push(if other.is_some() { DEPENDENT } else { COMMIT });
+    out.push(if need.is_some() { DEPENDENT } else { COMMIT });
     out.push(stamps.len() as u8);
     for stamp in stamps {
         out.extend([stamp.engine, u8::from(stamp.writes)]);
         out.extend(stamp.at.0.to_le_bytes());
     }
-    if let Some(other) = other {
-        out.extend(other.0.to_le_bytes());
+    if let Some(need) = need {
+        out.extend(need.0.to_le_bytes());
     }
     for group in groups.filter(|group| !group.writes.is_empty()) {
         out.push(group.engine);
@@ -90,20 +89,20 @@ pub(crate) fn encode<'a>(
 }
 
 /// Returns the number of bytes of a record that [`fill_in`] may change: those before the writes.
-pub(crate) fn bytes_of_head(stamps: usize, has_other: bool) -> usize {
-    HEAD_BYTES + stamps * STAMP_BYTES + if has_other { LSN_BYTES } else { 0 }
+pub(crate) fn bytes_of_head(stamps: usize, has_need: bool) -> usize {
+    HEAD_BYTES + stamps * STAMP_BYTES + if has_need { LSN_BYTES } else { 0 }
 }
 
-/// Fills in the timestamps of an encoded record, and the position that the other log must reach. `stamps` are those of
-/// [`encode`], in the same order, and there is a position if there was one.
-pub(crate) fn fill_in(record: &mut [u8], stamps: &[Stamp], other: Option<Lsn>) {
+/// Fills in the timestamps and the need of an encoded record. `stamps` are those of [`encode`], in the same order, and
+/// there is a need if there was one.
+pub(crate) fn fill_in(record: &mut [u8], stamps: &[Stamp], need: Option<Lsn>) {
     let after = record.get_mut(HEAD_BYTES..).unwrap_or_default();
     let (places, after) = after.split_at_mut_checked(stamps.len() * STAMP_BYTES).unwrap_or_default();
     for (place, stamp) in places.chunks_exact_mut(STAMP_BYTES).zip(stamps) {
         place[2..].copy_from_slice(&stamp.at.0.to_le_bytes());
     }
-    if let (Some(other), Some(place)) = (other, after.first_chunk_mut()) {
-        *place = other.0.to_le_bytes();
+    if let (Some(need), Some(place)) = (need, after.first_chunk_mut()) {
+        *place = need.0.to_le_bytes();
     }
 }
 
@@ -112,7 +111,7 @@ pub(crate) fn fill_in(record: &mut [u8], stamps: &[Stamp], other: Option<Lsn>) {
 pub(crate) struct Record<'a> {
     pub(crate) stamps: Vec<Stamp>,
     /// Position that the other log must reach. Zero if the record does not say.
-    pub(crate) other: Lsn,
+    pub(crate) need: Lsn,
     rest: &'a [u8],
 }
 
@@ -164,8 +163,8 @@ impl<'a> Record<'a> {
                 at: Timestamp(u64::from_le_bytes(reader.array()?)),
             });
         }
-        let other = if depends { u64::from_le_bytes(reader.array()?) } else { 0 };
-        Some(Self { stamps, other: Lsn(other), rest: reader.0 })
+        let need = if depends { u64::from_le_bytes(reader.array()?) } else { 0 };
+        Some(Self { stamps, need: Lsn(need), rest: reader.0 })
     }
 
     /// Passes all writes to `each`. Returns none if the rest of the bytes is not a record.
@@ -243,14 +242,14 @@ mod tests {
             replay(0, 7, 2, b"b", None),
             replay(1, 9, 3, b"a key longer than sixteen bytes", Some(b"".as_slice())),
         ];
-        for other in [None, Some(Lsn(1 << 40))] {
+        for need in [None, Some(Lsn(1 << 40))] {
             let groups =
                 || [Group { engine: 0, writes: &memory }, Group { engine: 1, writes: &disk }].into_iter();
             let mut bytes = Vec::new();
-            encode(&mut bytes, &stamps, other, groups());
+            encode(&mut bytes, &stamps, need, groups());
             assert!(bytes.capacity() <= bytes.len() + 16, "the length is known before");
             let record = Record::decode(&bytes).unwrap();
-            assert_eq!((&*record.stamps, record.other), (&stamps[..], other.unwrap_or_default()));
+            assert_eq!((&*record.stamps, record.need), (&stamps[..], need.unwrap_or_default()));
             let mut all = Vec::new();
             record
                 .replay(|replay| {
@@ -260,12 +259,12 @@ mod tests {
                 .unwrap()
                 .unwrap();
             assert_eq!(all, writes);
-            // The same bytes, with the timestamps and the position filled in later.
+            // The same bytes, with the timestamps and the need filled in later.
             let mut later = Vec::new();
-            encode(&mut later, &[stamp(0, 0), stamp(1, 0)], other.map(|_| Lsn(0)), groups());
-            let head = bytes_of_head(2, other.is_some());
+            encode(&mut later, &[stamp(0, 0), stamp(1, 0)], need.map(|_| Lsn(0)), groups());
+            let head = bytes_of_head(2, need.is_some());
             assert_eq!(later[head..], bytes[head..]);
-            fill_in(&mut later[..head], &stamps, other);
+            fill_in(&mut later[..head], &stamps, need);
             assert_eq!(later, bytes);
         }
     }

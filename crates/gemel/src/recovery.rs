@@ -19,6 +19,7 @@ use crate::options::{LogMode, Options};
 use crate::order::clock::Timestamp;
 use crate::record::Record;
 use crate::restore::{Rows, on_threads};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,6 +42,20 @@ pub struct Recovered {
     pub cut_records: u64,
     /// Duration of opening.
     pub took: Duration,
+}
+
+impl fmt::Display for Recovered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "opened in {} ms: {} rows from the checkpoint, {} records from {} bytes of log, {} cut off",
+            self.took.as_millis(),
+            self.checkpoint_rows,
+            self.records,
+            self.log_bytes,
+            self.cut_records
+        )
+    }
 }
 
 /// Names of the engines' logs.
@@ -338,7 +353,8 @@ fn replay(
         };
         let end = on_threads(|rows: &Rows| rows.restore(memory), &mut replay)?;
         rows.restore(memory)?;
-        // Exactly there, even if no record ends there: records of the other log may need the position.
+        // The log goes on exactly at the cut, even if no record ends there: a record of the other log may need this
+        // position.
         let end = end.min(cut[index]);
         check_closed(directory, manifest, index, end)?;
         reader::truncate(files, directory, name, end)?;
@@ -364,7 +380,7 @@ fn check_closed(directory: &Path, manifest: &Manifest, index: usize, end: Lsn) -
     })
 }
 
-/// Returns the end of each engine's log: the longest pair of prefixes whose commits depend on nothing behind them.
+/// Reads both engines' logs. Returns the ends of the longest prefixes whose records need nothing behind them.
 fn agree(files: &dyn Files, directory: &Path, manifest: &Manifest) -> Result<Vec<Lsn>> {
     let mut parts = [Part::default(), Part::default()];
     for (index, (name, part)) in LOG_NAMES.iter().zip(&mut parts).enumerate() {

@@ -26,7 +26,7 @@ impl Database {
     /// do nothing outside the transaction that must not happen twice. It must pass on the errors of the transaction.
     ///
     /// If `work` fails with another error or panics, the transaction is rolled back, and there is no further attempt.
-    /// (If `work` replaces a retryable error of the transaction by another one, there is.)
+    /// (There is one if a call of the transaction has returned a retryable error, which `work` has replaced.)
     ///
     /// [`Database::try_run`] is for work with an error type of its own.
     ///
@@ -48,9 +48,8 @@ impl Database {
     ///
     /// # Errors
     /// The error of `work` or of the commit. A retryable one is returned after [`RUN_ATTEMPTS`] attempts: then the
-    /// transactions contend too much for the same keys. [`Error::Unknown`](crate::Error::Unknown) if the log failed
-    /// during the commit, which may have survived; it is never retried. [`Error::Usage`](crate::Error::Usage) in the
-    /// callback of a ticket, before `work` runs.
+    /// transactions contend too much for the same keys. [`Error::Unknown`] if the log failed during the commit, which
+    /// may have survived; it is never retried. [`Error::Usage`] in the callback of a ticket, before `work` runs.
     ///
     /// [`Options::durability`]: crate::Options::durability
     pub fn run<T>(&self, isolation: Isolation, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
@@ -119,7 +118,7 @@ impl Database {
     /// thread can run other transactions meanwhile.
     ///
     /// # Errors
-    /// Same as [`Database::run`], except that the ticket reports [`Error::Unknown`](crate::Error::Unknown).
+    /// Same as [`Database::run`], except that the ticket reports [`Error::Unknown`].
     pub fn run_pipelined<T>(
         &self,
         isolation: Isolation,
@@ -131,7 +130,7 @@ impl Database {
     /// Does the same as [`Database::try_run`], but does not wait until the commit is durable. Returns the ticket.
     ///
     /// # Errors
-    /// Same as [`Database::try_run`], except that the ticket reports [`Error::Unknown`](crate::Error::Unknown).
+    /// Same as [`Database::try_run`], except that the ticket reports [`Error::Unknown`].
     pub fn try_run_pipelined<T, E: From<Error>>(
         &self,
         isolation: Isolation,
@@ -141,7 +140,7 @@ impl Database {
     }
 
     /// Attempts the transaction, and calls `pause` with the number of attempts so far before each further one. There is
-    /// one if the transaction has lost, or if an error of `work` `is_retryable` by itself.
+    /// one if the transaction is lost, or if `is_retryable` returns true for the error of `work`.
     fn attempt<T, E: From<Error>>(
         &self,
         isolation: Isolation,

@@ -11,7 +11,7 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use gemel::{Database, Direction, Engine, Error, Isolation, Options, Result};
+use gemel::{Database, Direction, Engine, Error, Isolation, Keyspace, Options, Result};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs;
@@ -200,6 +200,15 @@ fn lacks_space(error: &Error) -> bool {
     }
 }
 
+/// Commits row `n` to the disk engine, and the number of rows to both engines.
+fn commit(db: &Database, hot: &Keyspace, cold: &Keyspace, n: u64) -> Result<()> {
+    let mut transaction = db.begin(Isolation::Snapshot)?;
+    transaction.put(hot, b"count", &n.to_be_bytes())?;
+    transaction.put(cold, b"count", &n.to_be_bytes())?;
+    transaction.put(cold, format!("row {n:05}").as_bytes(), &[n as u8; 1500])?;
+    transaction.commit()?.wait()
+}
+
 /// Does the same as [`work`] on a disk that is full for a while, and waits until the database has no other files than
 /// those that it needs.
 fn work_on(path: &Path) -> Result<()> {
@@ -207,13 +216,7 @@ fn work_on(path: &Path) -> Result<()> {
     let (hot, cold) =
         (db.keyspace("hot", Engine::Memory)?, with_space(|| db.keyspace("cold", Engine::Disk))?);
     for n in 1..=COMMITS {
-        with_space(|| {
-            let mut transaction = db.begin(Isolation::Snapshot)?;
-            transaction.put(&hot, b"count", &n.to_be_bytes())?;
-            transaction.put(&cold, b"count", &n.to_be_bytes())?;
-            transaction.put(&cold, format!("row {n:05}").as_bytes(), &[n as u8; 1500])?;
-            transaction.commit()?.wait()
-        })?;
+        with_space(|| commit(&db, &hot, &cold, n))?;
         println!("\nack {n}");
         if n % 10 == 0 {
             with_space(|| db.checkpoint())?;
@@ -259,11 +262,7 @@ fn work(path: &Path) -> Result<()> {
     let db = open(path)?;
     let (hot, cold) = (db.keyspace("hot", Engine::Memory)?, db.keyspace("cold", Engine::Disk)?);
     for n in 1..=COMMITS {
-        let mut transaction = db.begin(Isolation::Snapshot)?;
-        transaction.put(&hot, b"count", &n.to_be_bytes())?;
-        transaction.put(&cold, b"count", &n.to_be_bytes())?;
-        transaction.put(&cold, format!("row {n:05}").as_bytes(), &[n as u8; 1500])?;
-        transaction.commit()?.wait()?;
+        commit(&db, &hot, &cold, n)?;
         println!("\nack {n}");
         if n % 40 == 5 {
             let other = db.keyspace("other", Engine::Disk)?;
@@ -413,17 +412,22 @@ fn directory() -> tempfile::TempDir {
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
 
+/// Returns the number of cases: `usual`, or as many as the environment asks for. There 1 stands for each operation.
+fn cases(usual: u64, operations: u64) -> u64 {
+    match std::env::var("GEMEL_DISK_FAULTS").ok().map(|cases| cases.parse().unwrap()) {
+        None => usual,
+        Some(1) => operations,
+        Some(cases) => cases,
+    }
+}
+
 fn strike(names: &[&str]) {
     let whole = directory();
     let whole = run(whole.path(), names[0], u64::MAX);
     assert_eq!((whole.acknowledged, whole.failure), (COMMITS, None));
     let operations = whole.operations.unwrap();
     assert!(operations > 200, "only {operations} operations");
-    let cases = match std::env::var("GEMEL_DISK_FAULTS").ok().map(|cases| cases.parse().unwrap()) {
-        None => 80,
-        Some(1) => operations,
-        Some(cases) => cases,
-    };
+    let cases = cases(80, operations);
     let mut struck = 0;
     for case in 0..cases {
         let at = 1 + case * operations / cases;
@@ -459,11 +463,7 @@ fn a_disk_that_is_full_for_a_while_is_used_again_without_an_opening() {
     let whole = run(whole.path(), FULL_FOR_A_WHILE, u64::MAX - A_WHILE);
     assert_eq!((whole.acknowledged, &whole.failure), (COMMITS, &None));
     let operations = whole.operations.unwrap();
-    let cases = match std::env::var("GEMEL_DISK_FAULTS").ok().map(|cases| cases.parse().unwrap()) {
-        None => 16,
-        Some(1) => operations,
-        Some(cases) => cases,
-    };
+    let cases = cases(16, operations);
     for case in 0..cases {
         let at = 1 + case * operations / cases;
         let directory = directory();

@@ -62,7 +62,7 @@ fn a_program_starts_again_after_its_tables_have_moved() {
 }
 
 #[test]
-fn a_start_with_another_schema_is_told_each_difference() {
+fn the_error_of_a_start_with_another_schema_lists_each_difference() {
     let directory = tempfile::tempdir().unwrap();
     let db = open(&directory.path().join("db"));
     start(&db).unwrap();

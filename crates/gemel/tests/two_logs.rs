@@ -13,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Names of the logs, as their files begin, in the order of [`ENGINES`].
 const LOGS: [&str; 2] = ["memory-", "disk-"];
@@ -22,6 +22,8 @@ const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
 static STOPPED: AtomicUsize = AtomicUsize::new(LOGS.len());
 /// Syncs of the other log since then.
 static SYNCS: AtomicU64 = AtomicU64::new(0);
+/// Time for which the other log may take to be synced.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the number of the log that a file descriptor belongs to, once a log is stopped.
 fn log_of(fd: RawFd) -> Option<usize> {
@@ -97,7 +99,9 @@ fn stop(log: usize) {
 
 /// Waits until the log that is not stopped was synced.
 fn wait_for_the_other_log() {
+    let begun = Instant::now();
     while SYNCS.load(Ordering::SeqCst) == 0 {
+        assert!(begun.elapsed() < PATIENCE, "the log that is not stopped is never synced");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -142,6 +146,12 @@ const CHILD: &str = "GEMEL_TWO_LOGS_CHILD";
 #[test]
 fn work_until_the_abort() {
     let Ok(setting) = std::env::var(CHILD) else { return };
+    // A panic ends the process at once: unwinding would close the database, which waits for the stopped log.
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::exit(101);
+    }));
     let words: Vec<&str> = setting.splitn(5, ' ').collect();
     let path = Path::new(words[4]);
     if words[0] == "mark" {

@@ -38,7 +38,7 @@ impl Database {
                 )));
             }
             if must_be_there && entry.engine != engine {
-                return Err(elsewhere(&format!("keyspace {name:?}"), entry.engine, engine));
+                return Err(elsewhere("keyspace", name, entry.engine, engine));
             }
             return Ok(self.handle(entry));
         }
@@ -151,7 +151,7 @@ impl Database {
         let mut manifest = self.inner.manifest.lock();
         if let Some(entry) = manifest.tables.iter().find(|entry| entry.name == name) {
             if must_be_there && entry.engine != engine {
-                return Err(elsewhere(&format!("table {name:?}"), entry.engine, engine));
+                return Err(elsewhere("table", name, entry.engine, engine));
             }
             let differences = entry.schema.differences(&schema);
             if !differences.is_empty() {
@@ -237,10 +237,10 @@ impl Database {
 }
 
 /// Returns the error for a table or keyspace that exists in another engine than the one that was named.
-fn elsewhere(what: &str, is: Engine, named: Engine) -> Error {
+fn elsewhere(kind: &str, name: &str, is: Engine, named: Engine) -> Error {
     Error::Usage(format!(
-        "{what} already exists in the {} engine, not in the {} engine: use that engine, another name, or \
-         open_or_create_table or open_or_create_keyspace, which take either engine",
+        "{kind} {name:?} already exists in the {} engine, not in the {} engine: use that engine, another name, or \
+         open_or_create_{kind}, which takes either engine",
         is.name(),
         named.name()
     ))

@@ -3,13 +3,12 @@
 use super::Database;
 use super::catalog::no_table;
 use crate::error::{Error, Result};
-use crate::ids::{Direction, KeyspaceId};
-use crate::keyspace::{Engine, PartKind};
+use crate::ids::KeyspaceId;
+use crate::keyspace::{Engine, Keyspace, PartKind};
 use crate::log::may_wait;
 use crate::manifest::{KeyspaceEntry, Manifest};
 use crate::transaction::Transaction;
 use std::io;
-use std::ops::{Bound, ControlFlow};
 
 /// The size of a keyspace, of the rows of a table, or of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +47,9 @@ pub struct Compacted {
 impl Database {
     /// Returns the sizes of all keyspaces, tables and indexes, in the order in which they were made.
     ///
-    /// Those in memory are counted, at some 100 ns a row. Those on disk are estimated from the lists of their files and
-    /// from the write buffers, without reading a row: a row that was written again counts for each file that has a
-    /// version of it, until a merge drops the older ones. [`Database::exact_sizes`] counts all.
+    /// Rows in memory are counted, at some 100 ns a row. Rows on disk are estimated from the lists of files and from
+    /// the write buffers; no row is read from a file. A row that was written again counts once for each file that has
+    /// a version of it, until a merge drops the older versions. [`Database::exact_sizes`] counts all rows.
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {
@@ -68,8 +67,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// Those of reading a table. [`Error::Usage`] or [`Error::Moved`] if a table is dropped, changed or moved meanwhile:
-    /// then the call can be repeated.
+    /// Those of reading a table. [`Error::Usage`], [`Error::Outdated`], [`Error::TooOld`] or [`Error::Moved`] if a
+    /// table is dropped, changed or moved meanwhile: then the call can be repeated.
     pub fn sizes(&self) -> Result<Vec<PartSize>> {
         self.sizes_of(false)
     }
@@ -96,31 +95,25 @@ impl Database {
         exact: bool,
         transaction: &mut Transaction,
     ) -> Result<PartSize> {
-        let mut size = PartSize {
+        let on_disk = match entry.engine {
+            Engine::Memory => None,
+            Engine::Disk => Some(self.inner.disk.size_of(entry.id)?),
+        };
+        let estimate = on_disk.filter(|_| !exact);
+        let (rows, bytes) = match estimate {
+            Some(size) => (size.rows, size.bytes),
+            None => counted(transaction, &self.handle(entry))?,
+        };
+        Ok(PartSize {
             name: entry.name.clone(),
             kind: catalog.kind_of(entry.id),
             engine: entry.engine,
-            rows: 0,
-            bytes: 0,
-            is_exact: exact || entry.engine == Engine::Memory,
-            files: 0,
-            file_bytes: 0,
-        };
-        if entry.engine == Engine::Disk {
-            let found = self.inner.disk.size_of(entry.id)?;
-            (size.rows, size.bytes) = (found.rows, found.bytes);
-            (size.files, size.file_bytes) = (found.files, found.file_bytes);
-        }
-        if size.is_exact {
-            (size.rows, size.bytes) = (0, 0);
-            let (all, keyspace) = (Bound::Unbounded, self.handle(entry));
-            transaction.scan(&keyspace, all, all, Direction::Forward, |key, value| {
-                size.rows += 1;
-                size.bytes += (key.len() + value.len()) as u64;
-                ControlFlow::Continue(())
-            })?;
-        }
-        Ok(size)
+            rows,
+            bytes,
+            is_exact: estimate.is_none(),
+            files: on_disk.map_or(0, |size| size.files),
+            file_bytes: on_disk.map_or(0, |size| size.file_bytes),
+        })
     }
 
     /// Merges all files of a table on disk with its indexes, or of a keyspace on disk, and drops deleted rows and old
@@ -131,9 +124,9 @@ impl Database {
     /// takes long, commits that write tables on disk may have to wait too. It may need as much space as the files take.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such table or keyspace, or it is in memory and has no files. [`Error::Io`] if there
-    /// is no space for the merged files, which leaves everything as it was; after another error of a file, tables on disk
-    /// reject writes until the database is opened again.
+    /// [`Error::Usage`] if there is no such table or keyspace, or it is in memory and has no files. [`Error::Io`] if
+    /// there is no space for the merged files, which leaves everything as it was; after another error of a file, tables
+    /// on disk reject writes until the database is opened again.
     pub fn compact(&self, name: &str) -> Result<Compacted> {
         may_wait()?;
         let keyspaces = self.files_of(name)?;
@@ -142,10 +135,7 @@ impl Database {
         disk.flush_all()?;
         // Moves the watermark up to what was just flushed, if no transaction is older.
         core.collect_now();
-        let bytes = || {
-            let each = keyspaces.iter().map(|id| disk.size_of(*id).map(|size| size.file_bytes));
-            each.sum::<Result<u64>>()
-        };
+        let bytes = || keyspaces.iter().map(|id| disk.file_bytes(*id)).sum::<Result<u64>>();
         let bytes_before = bytes()?;
         let mut is_complete = true;
         for keyspace in &keyspaces {
@@ -187,11 +177,23 @@ impl Database {
     }
 }
 
+/// Counts the rows of a keyspace, and the bytes of their keys and values.
+fn counted(transaction: &mut Transaction, keyspace: &Keyspace) -> Result<(u64, u64)> {
+    let (mut rows, mut bytes) = (0, 0);
+    transaction.scan_all(keyspace, |key, value| {
+        rows += 1;
+        bytes += (key.len() + value.len()) as u64;
+    })?;
+    Ok((rows, bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Direction;
     use crate::options::{Isolation, Options};
     use crate::row::{ColumnType, RowRange, RowView, Schema, Table, Value};
+    use std::ops::ControlFlow;
 
     fn schema() -> Schema {
         let schema = Schema::new().column("id", ColumnType::I32).column("name", ColumnType::Text);

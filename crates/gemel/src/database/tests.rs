@@ -336,7 +336,7 @@ fn snapshots_expire_while_a_checkpoint_is_due_and_a_backup_copies_the_log() {
         }
     };
     std::thread::scope(|scope| {
-        // A failure below drops it, and the backup goes on.
+        // A failure below drops the sender, and the backup goes on.
         let go = go;
         let backup = scope.spawn(move || {
             once_here("backup.linked", move || {

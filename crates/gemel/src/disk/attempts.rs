@@ -1,9 +1,9 @@
 //! Files that failed attempts to write leave behind.
 //!
-//! The tree's crate leaves the files of a flush or a merge that failed, and only opening removes them. Some fail for lack of
-//! space, and their files would keep the disk full; others are interrupted. An attempt's files have the numbers that were given out while it ran. Another attempt
-//! may have run beside it and have succeeded. So each attempt notes which of its files became part of the tree: readers may
-//! still use such a file, even after the tree has dropped it.
+//! The tree's crate leaves the files of a flush or a merge that failed, and only opening removes them. Some fail for
+//! lack of space, and their files would keep the disk full; others are interrupted. An attempt's files have the numbers
+//! that were given out while it ran. Another attempt may have run beside it and have succeeded. So each attempt notes
+//! which of its files became part of the tree: readers may still use such a file, even after the tree has dropped it.
 
 use lsm_tree::TableId;
 use parking_lot::Mutex;
@@ -26,14 +26,14 @@ struct Numbers {
     is_unknown: bool,
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Its files are part of the tree.
+    /// The tree has the attempt's files.
     Done,
     /// The tree is as before.
     Failed,
-    /// Nobody knows which of its files the tree needs.
+    /// Nobody knows which of the attempt's files the tree needs.
     Unknown,
 }
 
@@ -42,8 +42,8 @@ impl Attempts {
     /// `next` returns.
     pub(super) fn begin(&self, next: impl FnOnce() -> TableId) -> TableId {
         let mut numbers = self.0.lock();
-        // Under the lock. Otherwise another attempt could get this number and end before this one is noted. Its file would
-        // be forgotten, and count as a stray of this one.
+        // Under the lock. Otherwise another attempt could get this number and end before this one is noted. Its file
+        // would be forgotten, and count as a stray of this one.
         let first = next();
         numbers.running.push(first);
         first

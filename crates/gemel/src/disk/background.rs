@@ -23,10 +23,10 @@ use std::time::Duration;
 const FULL_BUFFERS: u64 = 3;
 /// Number of unsorted runs of files in one keyspace at which commits wait.
 const FULL_RUNS: usize = 24;
-/// Number of unsorted runs from which other merges are interrupted, so commits need not wait.
+/// Number of unsorted runs in one keyspace from which merges that nobody waits for end early, before commits must wait.
 const NEAR_FULL_RUNS: usize = FULL_RUNS / 2;
-/// Interval at which a flush that waits for space is retried, and a compaction that waits for the watermark, for space or
-/// for the end of a pause.
+/// Interval at which work that must wait is retried: a flush without space, or a compaction that waits for what
+/// [`Compaction::Later`] names.
 const LATER: Duration = Duration::from_millis(200);
 
 /// The state that commits and the background threads share.
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub(crate) watermark: AtomicU64,
     before_flush: BeforeFlush,
     pub(super) space: Space,
-    /// Interrupts the merges of the trees.
+    /// Reasons why merges that nobody waits for must end early.
     pub(super) interrupts: Arc<Interrupts>,
     write_buffer_bytes: u64,
     /// Bytes of writes that are not sealed.
@@ -322,7 +322,7 @@ impl Shared {
             // Before the memtables are sealed: each attempt would add one to those that reads must visit.
             self.space.check(bytes)?;
         }
-        // What an attempt without space had sealed goes first. Otherwise each attempt would seal one more memtable.
+        // The memtables that an attempt without space has sealed go first. Otherwise each attempt would seal one more.
         self.write_out()?;
         self.rotate();
         self.write_out()
@@ -341,8 +341,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes the files that flushes and merges have left when they failed, unless one is running. Then that one removes
-    /// them, or a later one.
+    /// Removes the files that flushes and merges have left when they failed, unless one is running. Then that one or a
+    /// later one removes them.
     fn remove_strays(&self) {
         if !self.keyspaces_in_use().any(|keyspace| keyspace.store.has_strays()) {
             return;
@@ -459,15 +459,20 @@ impl Shared {
         fail_point("disk.before_compact");
         let step = keyspace.store.compact(self.watermark(), &|bytes| self.space.check(bytes))?;
         if matches!(step, Compaction::Done | Compaction::Tidied) {
-            fail_point("disk.after_compact");
-            self.compactions.fetch_add(1, Ordering::Relaxed);
-            self.files_changed();
+            self.count_compaction();
         }
         Ok(step)
     }
 
-    /// Merges all files of a keyspace. Returns false if old versions had to stay, because a snapshot may read them. Other
-    /// merges wait meanwhile.
+    /// Counts a compaction that has changed a tree's files.
+    fn count_compaction(&self) {
+        fail_point("disk.after_compact");
+        self.compactions.fetch_add(1, Ordering::Relaxed);
+        self.files_changed();
+    }
+
+    /// Merges all files of a keyspace. Returns false if old versions had to stay, because a snapshot may read them.
+    /// Other merges wait meanwhile.
     pub(crate) fn compact_all(&self, keyspace: &Keyspace) -> Result<bool> {
         let merged = {
             let _compacting = self.interrupts.while_waiting(|| self.compacting.lock());
@@ -479,11 +484,7 @@ impl Shared {
             keyspace.store.compact_all(self.watermark(), &|bytes| self.space.check(bytes))
         };
         match &merged {
-            Ok(_) => {
-                fail_point("disk.after_compact");
-                self.compactions.fetch_add(1, Ordering::Relaxed);
-                self.files_changed();
-            }
+            Ok(_) => self.count_compaction(),
             Err(Error::DiskFull(_)) => {}
             // Nobody knows which files the tree needs.
             Err(error) => self.fail(error),

@@ -4,10 +4,10 @@
 //! that nobody reads any more: those that an old snapshot held back when the files were written, and rows that were
 //! deleted or written again since. Such files would stay until enough others come, and scans would read them.
 //!
-//! Each file says how many versions, different keys and deletions it has, so the count needs no read of the rows and holds
-//! over openings. A merge pays if at least half of what it reads may go. So the work is at most proportional to the dead
-//! versions that were written. Nobody knows how many keys two files have in common. That matters little: the crate lets
-//! three unsorted files stay, and merges more of them by itself.
+//! Each file says how many versions, different keys and deletions it has, so the count needs no read of the rows and
+//! holds over openings. A merge pays if at least half of what it reads may go. So the work is at most proportional to
+//! the dead versions that were written. Nobody knows how many keys two files have in common. That matters little: the
+//! crate lets three unsorted files stay, and merges more of them by itself.
 //!
 //! A merge has a maximum of bytes. The dead versions of a larger table go with the usual merges, as rows are written.
 
@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
-/// Bytes of files below which a merge for the sake of dead versions does not pay. A scan of them takes a millisecond.
-/// Tests have small files.
+/// Minimum bytes of files for which a merge for the sake of dead versions pays. A scan of fewer takes a millisecond. In
+/// tests, which have small files, there is no minimum.
 const SMALL: u64 = if cfg!(test) { 0 } else { 64 << 10 };
 /// Number of the last level, in which deletions need not stay.
 const LAST_LEVEL: u8 = 6;
@@ -51,6 +51,23 @@ struct Counts {
 }
 
 impl Counts {
+    /// Returns the counts of a file. `known` has the numbers of keys that were read before.
+    fn of(table: &Table, known: &mut HashMap<TableId, u64>) -> Self {
+        let metadata = &table.metadata;
+        let keys = known.get(&table.id()).copied().or_else(|| {
+            let read = distinct_keys(table)?;
+            known.insert(table.id(), read);
+            Some(read)
+        });
+        Self {
+            bytes: metadata.file_size,
+            versions: metadata.item_count,
+            // If the file can't be read, none of its versions counts as dead: a merge that reads it meets the error.
+            keys: keys.unwrap_or(metadata.item_count),
+            deletions: metadata.tombstone_count,
+        }
+    }
+
     fn add(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.versions += other.versions;
@@ -60,30 +77,14 @@ impl Counts {
 }
 
 impl Dead {
-    /// Returns the merge that pays, if there is one, and the bytes that it reads: at most `most`. The count is right only if
-    /// no version is above the watermark.
+    /// Returns the merge that pays, if there is one, and the bytes that it reads: at most `most`. The count is right
+    /// only if no version is above the watermark.
     pub(super) fn worth_merging(&self, tree: &Tree, most: u64) -> Option<(Tidying, u64)> {
         let version = tree.current_version();
         let mut keys = self.keys.lock();
-        let mut count = |table: &Table| {
-            let metadata = &table.metadata;
-            let known = keys.get(&table.id()).copied().or_else(|| {
-                let read = distinct_keys(table)?;
-                keys.insert(table.id(), read);
-                Some(read)
-            });
-            // If the file can't be read, none of its versions counts as dead: a merge that reads it will meet the error.
-            let distinct = known.unwrap_or(metadata.item_count);
-            Counts {
-                bytes: metadata.file_size,
-                versions: metadata.item_count,
-                keys: distinct,
-                deletions: metadata.tombstone_count,
-            }
-        };
         let mut sum = |tables: &[Table]| {
             let mut sum = Counts::default();
-            tables.iter().for_each(|table| sum.add(count(table)));
+            tables.iter().for_each(|table| sum.add(Counts::of(table, &mut keys)));
             sum
         };
         let (mut all, mut unsorted) = (Counts::default(), Counts::default());
@@ -121,27 +122,19 @@ impl Dead {
         let dead = all.versions.saturating_sub(all.keys) + all.deletions + above.deletions;
         pays(&all, dead).then_some((Tidying::All, all.bytes))
     }
-}
 
-impl Dead {
     /// Returns an estimate of the rows in a tree's files: the different keys of each file, without the deletions.
     pub(super) fn rows(&self, tree: &Tree) -> u64 {
-        let mut known = self.keys.lock();
-        let (mut keys, mut deletions) = (0, 0);
+        let mut keys = self.keys.lock();
+        let mut sum = Counts::default();
         for table in tree.current_version().iter_tables() {
-            let read = known.get(&table.id()).copied().or_else(|| {
-                let read = distinct_keys(table)?;
-                known.insert(table.id(), read);
-                Some(read)
-            });
-            keys += read.unwrap_or(table.metadata.item_count);
-            deletions += table.metadata.tombstone_count;
+            sum.add(Counts::of(table, &mut keys));
         }
-        keys.saturating_sub(deletions)
+        sum.keys.saturating_sub(sum.deletions)
     }
 }
 
-/// Returns the number of different keys in a file, or none if it can't be read.
+/// Reads the number of different keys in a file. Returns none if it can't be read.
 fn distinct_keys(table: &Table) -> Option<u64> {
     let file = File::open(&*table.path).ok()?;
     let block = Block::from_file(&file, table.regions.metadata, CompressionType::None).ok()?;

@@ -2,11 +2,11 @@
 //!
 //! A queue (TPC-C's new orders, for example) is scanned from its beginning, where everything has been deleted but not
 //! yet merged away. A scan notes that it found nothing between its bound and its first row, and the next scan begins at
-//! the end of that gap. A gap is valid for snapshots that are not older than the one that found it. It ends where a key
-//! is written again.
+//! the end of that gap. A gap is valid for snapshots that are not older than the one that found it. A key that is
+//! written into a gap ends it there.
 //!
-//! Scans in the two directions have gaps of their own. A written key leaves the part of a gap in which a scan from the
-//! same bound finds nothing, and that part lies on different sides.
+//! Scans in the two directions have gaps of their own. A written key leaves the part of a gap between the scan's bound
+//! and the key: the lower part for forward scans, the upper part for backward scans.
 
 use super::recent::Recent;
 use crate::ids::Direction;
@@ -58,20 +58,26 @@ impl Edge {
         Self::At(key, direction == Direction::Backward)
     }
 
-    /// Returns the range between two places, or none if they leave no room for a key.
-    pub(super) fn range(lower: Self, upper: Self) -> Option<KeyRange> {
-        let lower = match lower {
+    /// Returns the range of a scan in this direction between two places, or none if they leave no room for a key.
+    pub(super) fn range(begin: &Self, end: &Self, direction: Direction) -> Option<KeyRange> {
+        let (lower, upper) = match direction {
+            Direction::Forward => (begin, end),
+            Direction::Backward => (end, begin),
+        };
+        if lower >= upper {
+            return None;
+        }
+        let lower = match lower.clone() {
             Self::At(key, false) => Bound::Included(key),
             Self::At(key, true) => Bound::Excluded(key),
             Self::Top => return None,
         };
-        let upper = match upper {
+        let upper = match upper.clone() {
             Self::At(key, false) => Bound::Excluded(key),
             Self::At(key, true) => Bound::Included(key),
             Self::Top => Bound::Unbounded,
         };
-        let range = KeyRange { lower, upper };
-        (!range.is_empty()).then_some(range)
+        Some(KeyRange { lower, upper })
     }
 }
 
@@ -92,10 +98,10 @@ struct Sides {
 /// The gaps that scans in one direction have found.
 #[derive(Debug, Default)]
 struct Side {
-    /// They do not overlap. The key of a gap is the end at which a scan comes to it: the lower one for forward scans, the
-    /// upper one for backward scans.
+    /// The gaps, none of which overlap. Each one's key is the end at which a scan enters it: the lower one for forward
+    /// scans, the upper one for backward scans.
     gaps: BTreeMap<Edge, Gap>,
-    /// Where the last search for a gap to forget has ended.
+    /// Place at which the last search for a gap to forget has ended.
     hand: Option<Edge>,
 }
 
@@ -103,7 +109,7 @@ struct Side {
 struct Gap {
     /// The other end, where a scan leaves the gap.
     end: Edge,
-    /// No snapshot at or after this sees a key in the gap.
+    /// Timestamp of the scan that found the gap. No snapshot at or after it sees a key in the gap.
     since: Timestamp,
     /// True if a scan has skipped it since the last search passed by.
     is_used: bool,
@@ -198,15 +204,7 @@ impl Gaps {
         end: &Edge,
         at: Timestamp,
     ) {
-        let from = skipped.unwrap_or(place);
-        let (lower, upper) = match direction {
-            Direction::Forward => (from, end),
-            Direction::Backward => (end, from),
-        };
-        if lower >= upper {
-            return;
-        }
-        let Some(stretch) = Edge::range(lower.clone(), upper.clone()) else { return };
+        let Some(stretch) = Edge::range(skipped.unwrap_or(place), end, direction) else { return };
         // The lock is held until the gap is noted: a commit that locks a key after the validation below shortens the
         // gap in `note_put`.
         let mut sides = self.sides.lock();

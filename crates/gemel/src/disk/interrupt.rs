@@ -1,11 +1,11 @@
 //! Merges that nobody waits for end early if somebody waits.
 //!
-//! A merge for the sake of dead versions reads up to 4 GiB. Meanwhile the end of the database, a backup or the removal of a
-//! table would have to wait, and so would the merges of other tables, for which writers may have to wait. Then it ends
-//! without a result, and begins anew after a pause.
+//! A merge for the sake of dead versions reads up to 4 GiB. Meanwhile the end of the database, a backup or the removal
+//! of a table would have to wait, and so would the merges of other tables, for which writers may have to wait. Then the
+//! merge ends without a result, and begins anew after a pause.
 //!
-//! The tree's crate asks a filter for each key of a merge, unless the key's newest version is a deletion; an error there
-//! ends the merge. So the merge does not end early while it reads deletions, or older versions of one key.
+//! The tree's crate asks a filter for each key of a merge, unless the key's newest version is a deletion. An error of
+//! the filter ends the merge. So the merge does not end early while it reads deletions, or older versions of one key.
 
 use crate::error::Error;
 use lsm_tree::compaction::filter::{CompactionFilter, Context, Factory, ItemAccessor, Verdict};
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A pause is so many times as long as what was done in vain, and twice as long each time in a row.
+/// Length of a pause as a multiple of the merge that was in vain. It doubles each time in a row.
 const PAUSE: u32 = 4;
 /// Maximum number of times that a pause is doubled.
 const DOUBLINGS: u32 = 8;
 
-/// Reasons why an engine's merges must end early.
+/// Reasons why those merges of an engine that nobody waits for must end early.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
     /// Number of those who wait for the end of a merge.
@@ -139,7 +139,7 @@ pub(super) fn is_interruption(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.get_ref().is_some_and(|inner| inner.is::<Interrupted>()))
 }
 
-/// The time in which no merge begins that nobody waits for, since others before were in vain.
+/// The time in which no merge that nobody waits for begins, because earlier ones were in vain.
 #[derive(Default)]
 pub(super) struct Pause {
     until: Option<Instant>,

@@ -51,12 +51,8 @@ impl Keyspace {
             Direction::Backward => (upper, lower),
         };
         let skipped = self.gaps.end_of(&begin, direction, at);
-        let from = skipped.as_ref().unwrap_or(&begin).clone();
-        let rest = match direction {
-            Direction::Forward => Edge::range(from, end.clone()),
-            Direction::Backward => Edge::range(end.clone(), from),
-        };
-        let Some(rest) = rest else { return Ok(()) };
+        let from = skipped.as_ref().unwrap_or(&begin);
+        let Some(rest) = Edge::range(from, &end, direction) else { return Ok(()) };
         let mut first = None;
         self.store.scan(&rest, direction, at, &mut |key, value, written| {
             if first.is_none() {

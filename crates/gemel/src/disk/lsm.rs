@@ -64,6 +64,9 @@ const MERGED_BYTES: u64 = 512 << 20;
 /// Maximum bytes that a merge for the sake of dead versions reads.
 const TIDIED_BYTES: u64 = 8 * MERGED_BYTES;
 
+/// Threshold of a merge that keeps all versions: none has a sequence number below it.
+const KEEP_ALL: SeqNo = SHIFT;
+
 /// Number of looks at the list of files on disk, a millisecond apart, until it counts as a different one.
 const LOOKS: usize = 1000;
 
@@ -183,9 +186,9 @@ impl LsmStore {
     /// Runs an attempt to write files.
     ///
     /// # Errors
-    /// [`Error::DiskFull`] if there was no space and the tree is as before, so the attempt can be repeated. It writes all
-    /// its files anew then, and syncs them, so nothing depends on what was written or synced in vain. A merge that was
-    /// interrupted leaves the tree as before too.
+    /// [`Error::DiskFull`] if there was no space and the tree is as before, so the attempt can be repeated. Then it
+    /// writes all its files anew and syncs them, so nothing depends on files that were written or synced in vain. A
+    /// merge that was interrupted leaves the tree as before too.
     fn attempt<T>(&self, what: &'static str, write: impl FnOnce() -> lsm_tree::Result<T>) -> Result<T> {
         let first = self.attempts.begin(|| self.tree.next_table_id());
         let (result, outcome) = match write() {
@@ -220,15 +223,17 @@ impl LsmStore {
         false
     }
 
-    /// Returns true if a merge may drop versions that have a newer one, because the files contain nothing above the
-    /// watermark. Then no newer files appear until the next call of [`LsmStore::merge`] has chosen its files.
-    fn may_drop(&self, watermark: Timestamp) -> bool {
+    /// Returns the threshold of a merge that may drop versions that have a newer one, or none if the files contain
+    /// something above the watermark. If there is a threshold, no newer files appear until the next call of
+    /// [`LsmStore::merge`] has chosen its files.
+    fn dropping(&self, watermark: Timestamp) -> Option<SeqNo> {
         let _files = self.files.lock();
-        let may = self.persisted_seqno() <= seqno(watermark);
-        if may {
-            self.relying.store(true, Ordering::SeqCst);
+        let watermark = seqno(watermark);
+        if self.persisted_seqno() > watermark {
+            return None;
         }
-        may
+        self.relying.store(true, Ordering::SeqCst);
+        Some(watermark + 1)
     }
 
     /// Merges files. Returns true if that changed the tree.
@@ -254,12 +259,12 @@ impl LsmStore {
         let Some((tidying, bytes)) = self.dead.worth_merging(&self.tree, TIDIED_BYTES) else {
             return Ok(Compaction::Idle);
         };
-        // Nobody waits for this merge. So it does not report a lack of space, and it must not take the last space, which
-        // a flush may need meanwhile.
-        if room(bytes.saturating_mul(2)).is_err() || !self.may_drop(watermark) {
+        // Nobody waits for this merge. So it does not report a lack of space, and it must not take the last space,
+        // which a flush may need meanwhile.
+        if room(bytes.saturating_mul(2)).is_err() {
             return Ok(Compaction::Later);
         }
-        let threshold = seqno(watermark) + 1;
+        let Some(threshold) = self.dropping(watermark) else { return Ok(Compaction::Later) };
         let begun = Instant::now();
         let merged = self.merge(|tree| {
             let _on = self.interruptible.on();
@@ -282,18 +287,13 @@ impl LsmStore {
     }
 }
 
-/// Ends the reliance of a merge on the check of [`LsmStore::may_drop`], also if the merge panics: flushes wait for it.
+/// Ends the reliance of a merge on the check of [`LsmStore::dropping`], also if the merge panics: flushes wait for it.
 struct Relying<'a>(&'a AtomicBool);
 
 impl Drop for Relying<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::SeqCst);
     }
-}
-
-/// Returns the strategy of usual merges.
-fn leveled() -> Arc<Leveled> {
-    Arc::new(Leveled::default().with_table_target_size(FILE_BYTES).with_l0_threshold(USUAL_RUNS))
 }
 
 impl Store for LsmStore {
@@ -407,14 +407,13 @@ impl Store for LsmStore {
                 Err(full)
             };
         }
-        let changed = if self.may_drop(watermark) {
-            self.merge(|tree| tree.compact(leveled(), seqno(watermark) + 1))?
-        } else if self.tree.l0_run_count() < URGENT_RUNS {
-            return Ok(Compaction::Later);
-        } else {
-            // No version has a sequence number below this, so none is dropped.
-            self.merge(|tree| tree.compact(leveled(), SHIFT))?
+        let threshold = match self.dropping(watermark) {
+            Some(threshold) => threshold,
+            None if self.tree.l0_run_count() < URGENT_RUNS => return Ok(Compaction::Later),
+            None => KEEP_ALL,
         };
+        let usual = Leveled::default().with_table_target_size(FILE_BYTES).with_l0_threshold(USUAL_RUNS);
+        let changed = self.merge(|tree| tree.compact(Arc::new(usual), threshold))?;
         if changed { Ok(Compaction::Done) } else { self.tidy(watermark, room) }
     }
 
@@ -423,11 +422,9 @@ impl Store for LsmStore {
             return Ok(true);
         }
         room(self.disk_bytes())?;
-        let may_drop = self.may_drop(watermark);
-        // No version has a sequence number below `SHIFT`, so none is dropped.
-        let threshold = if may_drop { seqno(watermark) + 1 } else { SHIFT };
-        self.merge(|tree| tree.major_compact(FILE_BYTES, threshold))?;
-        Ok(may_drop)
+        let dropping = self.dropping(watermark);
+        self.merge(|tree| tree.major_compact(FILE_BYTES, dropping.unwrap_or(KEEP_ALL)))?;
+        Ok(dropping.is_some())
     }
 
     fn has_strays(&self) -> bool {
@@ -463,12 +460,11 @@ impl Store for LsmStore {
     }
 
     fn size(&self) -> StoreSize {
-        let version = self.tree.current_version();
         let file_bytes = self.disk_bytes();
         let mut size = StoreSize {
             rows: self.dead.rows(&self.tree),
             bytes: file_bytes,
-            files: version.iter_tables().count() as u64,
+            files: self.tree.table_count() as u64,
             file_bytes,
         };
         for memtable in self.memtables.load().iter() {

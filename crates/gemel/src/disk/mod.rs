@@ -7,10 +7,10 @@
 //! - `recent`: the keys committed since the watermark, for first-committer-wins;
 //! - `gaps`: ranges that scans can skip, because all rows there were deleted;
 //! - `space`: a look at the free space before files are written;
-//! - `store`, `lsm`: the versions themselves, the newest in a `memtable`, the others in files; `merge` scans both; `intact`
-//!   verifies files that the store's crate does not verify; `dead` finds files that are worth merging, and `interrupt` ends
-//!   such a merge if others wait; `attempts` finds files that a flush or merge has left when it failed; `identity` binds a
-//!   tree to its database and keyspace.
+//! - `store`, `lsm`: the versions themselves, the newest in a `memtable`, the others in files; `merge` scans both;
+//!   `intact` verifies files that the store's crate does not verify; `dead` finds files that are worth merging, and
+//!   `interrupt` ends such a merge if others wait; `attempts` finds files that a flush or merge has left when it
+//!   failed; `identity` binds a tree to its database and keyspace.
 
 mod attempts;
 mod background;
@@ -254,7 +254,7 @@ impl DiskEngine {
         self.shared.full()
     }
 
-    /// Lets the disk have so much space for files, for a test.
+    /// Declares so many bytes of the disk to be free, for a test.
     #[cfg(test)]
     pub(crate) fn declare_free(&self, bytes: u64) {
         self.shared.space.declared.store(bytes, Ordering::Relaxed);
@@ -263,6 +263,11 @@ impl DiskEngine {
     /// Returns the size of a keyspace. Rows and bytes are estimates.
     pub(crate) fn size_of(&self, keyspace: KeyspaceId) -> Result<StoreSize> {
         Ok(self.keyspace(keyspace)?.store.size())
+    }
+
+    /// Returns the bytes of a keyspace's files in use.
+    pub(crate) fn file_bytes(&self, keyspace: KeyspaceId) -> Result<u64> {
+        Ok(self.keyspace(keyspace)?.store.disk_bytes())
     }
 
     /// Merges all files of a keyspace. Returns false if old versions had to stay, because a snapshot may read them.

@@ -17,8 +17,8 @@ pub(crate) enum Compaction {
     Done,
     /// Some files were merged for the sake of dead versions; other keyspaces may need it more.
     Tidied,
-    /// There may be work, but it must wait: for the watermark to pass the versions in the files, for space, or for those
-    /// that interrupted it.
+    /// There may be work, but it must wait: for the watermark to pass the versions in the files, for space, for those
+    /// that interrupted it, or for the end of a pause.
     Later,
 }
 
@@ -81,8 +81,9 @@ pub(crate) trait Store: Send + Sync {
     /// [`Error::DiskFull`](crate::Error::DiskFull) it can be called again.
     fn flush(&self, watermark: Timestamp) -> Result<()>;
 
-    /// Merges some files, so reads become faster, and drops versions that no snapshot at or after `watermark` reads. Asks
-    /// for room for the files that it writes. After [`Error::DiskFull`](crate::Error::DiskFull) it can be called again.
+    /// Merges some files, so reads become faster, and drops versions that no snapshot at or after `watermark` reads.
+    /// Asks for room for the files that it writes. After [`Error::DiskFull`](crate::Error::DiskFull) it can be called
+    /// again.
     fn compact(&self, watermark: Timestamp, room: &Room<'_>) -> Result<Compaction>;
 
     /// Merges all files. Returns true if that dropped the versions that no snapshot at or after `watermark` reads, and

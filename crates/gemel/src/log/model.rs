@@ -63,6 +63,17 @@ fn logs(fail_at: Option<u64>) -> Arc<Logs> {
     Arc::new(Logs { pipelines, synced, writers })
 }
 
+/// Runs `work` on three threads, each with its number, and returns the results in this order.
+fn on_three_threads<T: Send + 'static>(logs: &Arc<Logs>, work: fn(&Logs, usize) -> T) -> Vec<T> {
+    let committers: Vec<_> = (0..3)
+        .map(|committer| {
+            let logs = logs.clone();
+            thread::spawn(move || work(&logs, committer))
+        })
+        .collect();
+    committers.into_iter().map(|committer| committer.join().unwrap()).collect()
+}
+
 /// A record that is large enough to be handed over.
 fn large() -> Entry<'static> {
     Entry::Moved(Large::take(&mut vec![7; 1000], 10).unwrap())
@@ -108,19 +119,14 @@ fn every_thread_is_released_and_only_when_both_logs_are_durable() {
     shuttle::check_random(
         || {
             let logs = logs(None);
-            let committers: Vec<_> = (0..3)
-                .map(|committer| {
-                    let logs = logs.clone();
-                    thread::spawn(move || {
-                        for round in 0..2 {
-                            let (first, second, waiter) = logs.commit((committer + round) % 2 == 0).unwrap();
-                            waiter.wait().unwrap();
-                            logs.check(first, second);
-                        }
-                    })
-                })
-                .collect();
-            committers.into_iter().for_each(|committer| committer.join().unwrap());
+            on_three_threads(&logs, |logs, committer| {
+                for round in 0..2 {
+                    let both = (committer + round).is_multiple_of(2);
+                    let (first, second, waiter) = logs.commit(both).unwrap();
+                    waiter.wait().unwrap();
+                    logs.check(first, second);
+                }
+            });
             logs.close();
         },
         1000,
@@ -163,21 +169,15 @@ fn a_failing_log_releases_every_waiter_with_the_cause() {
     shuttle::check_random(
         || {
             let logs = logs(Some(1));
-            let committers: Vec<_> = (0..3)
-                .map(|_| {
-                    let logs = logs.clone();
-                    thread::spawn(move || {
-                        for _ in 0..3 {
-                            let Some((first, second, waiter)) = logs.commit(true) else { return };
-                            match waiter.wait() {
-                                Ok(()) => logs.check(first, second),
-                                Err(cause) => assert_eq!(&*cause, "it failed"),
-                            }
-                        }
-                    })
-                })
-                .collect();
-            committers.into_iter().for_each(|committer| committer.join().unwrap());
+            on_three_threads(&logs, |logs, _| {
+                for _ in 0..3 {
+                    let Some((first, second, waiter)) = logs.commit(true) else { return };
+                    match waiter.wait() {
+                        Ok(()) => logs.check(first, second),
+                        Err(cause) => assert_eq!(&*cause, "it failed"),
+                    }
+                }
+            });
             logs.close();
         },
         1000,

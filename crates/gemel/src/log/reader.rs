@@ -190,9 +190,9 @@ fn check_tail(path: &Path, content: &[u8], header: frame::Segment, end: u64) -> 
     Ok(())
 }
 
-/// Cuts a log at `to`, the position after a record: there is a torn tail, or recovery drops the commits after it. When
-/// this returns, the cut and everything before it are durable. A crash before that leaves more of the log, but no
-/// record in part.
+/// Cuts a log at `to`, the position after a record or a batch: there is a torn tail, or recovery drops the commits after
+/// it. When this returns, the cut and everything before it are durable. A crash before that leaves more of the log, but
+/// no record in part.
 pub(crate) fn truncate(files: &dyn Files, directory: &Path, name: &str, to: Lsn) -> Result<()> {
     let mut firsts = list_segments(files, directory, name)?;
     // The newest goes first, so a crash in between leaves no gap.

@@ -83,9 +83,9 @@ pub trait Bytes {
     /// Deletes `key`, if it exists.
     fn delete(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<()>;
 
-    /// Makes room for writes in a keyspace, or in one of the same engine: so many, with so many bytes of keys and values.
-    /// A store that may lack room for a write rejects it here. Then an operation that makes several writes makes all or
-    /// none.
+    /// Makes room for a number of writes in a keyspace or in others of its engine, with so many bytes of keys and
+    /// values in total. A store that may lack room for a write rejects it here. Then an operation that makes several
+    /// writes makes all or none.
     fn make_room(&mut self, keyspace: &Keyspace, writes: usize, keys: usize, values: usize) -> Result<()> {
         let _ = (keyspace, writes, keys, values);
         Ok(())

@@ -97,9 +97,7 @@ impl Table {
         bytes: &mut B,
         range: &RowRange<'_>,
     ) -> Result<Option<RowBuf<'_>>> {
-        let mut found = None;
-        self.scan(bytes, range, Direction::Forward, |row| self.keep(row, &mut found))?;
-        Ok(found)
+        self.end_of(bytes, None, range, Direction::Forward)
     }
 
     /// Returns a copy of the last row whose primary key is in `range`, or none if there is no such row.
@@ -108,9 +106,7 @@ impl Table {
     ///
     /// Same as [`Table::scan`].
     pub fn last<B: Bytes + ?Sized>(&self, bytes: &mut B, range: &RowRange<'_>) -> Result<Option<RowBuf<'_>>> {
-        let mut found = None;
-        self.scan(bytes, range, Direction::Backward, |row| self.keep(row, &mut found))?;
-        Ok(found)
+        self.end_of(bytes, None, range, Direction::Backward)
     }
 
     /// Returns a copy of the first row, in the order of an index, whose index columns are in `range`. Returns none if
@@ -125,9 +121,7 @@ impl Table {
         index: &str,
         range: &RowRange<'_>,
     ) -> Result<Option<RowBuf<'_>>> {
-        let mut found = None;
-        self.scan_index(bytes, index, range, Direction::Forward, |row| self.keep(row, &mut found))?;
-        Ok(found)
+        self.end_of(bytes, Some(index), range, Direction::Forward)
     }
 
     /// Returns a copy of the last row, in the order of an index, whose index columns are in `range`. Returns none if
@@ -142,9 +136,7 @@ impl Table {
         index: &str,
         range: &RowRange<'_>,
     ) -> Result<Option<RowBuf<'_>>> {
-        let mut found = None;
-        self.scan_index(bytes, index, range, Direction::Backward, |row| self.keep(row, &mut found))?;
-        Ok(found)
+        self.end_of(bytes, Some(index), range, Direction::Backward)
     }
 
     /// Deletes the rows whose primary key is in `range`, with their index entries. Returns their number. See
@@ -204,10 +196,24 @@ impl Table {
         Ok(())
     }
 
-    /// Keeps a copy of a row, and ends the scan.
-    fn keep<'t>(&'t self, row: RowView<'_>, kept: &mut Option<RowBuf<'t>>) -> Result<ControlFlow<()>> {
-        *kept = Some(RowBuf::from_bytes(self.layout(), row.as_bytes().to_vec())?);
-        Ok(ControlFlow::Break(()))
+    /// Returns a copy of the first row of a range in this direction, by the primary key or an index.
+    fn end_of<B: Bytes + ?Sized>(
+        &self,
+        bytes: &mut B,
+        index: Option<&str>,
+        range: &RowRange<'_>,
+        direction: Direction,
+    ) -> Result<Option<RowBuf<'_>>> {
+        let mut found = None;
+        let keep = |row: RowView<'_>| {
+            found = Some(RowBuf::from_bytes(self.layout(), row.as_bytes().to_vec())?);
+            Ok(ControlFlow::Break(()))
+        };
+        match index {
+            None => self.scan(bytes, range, direction, keep)?,
+            Some(index) => self.scan_index(bytes, index, range, direction, keep)?,
+        }
+        Ok(found)
     }
 
     /// Verifies that each row has its entries in all indexes, and each entry has its row.

@@ -350,8 +350,7 @@ impl Cursor {
             self.ahead.restart(direction, self.place.clone());
         }
         // After an error the place is as before, and own writes that were passed come again.
-        let returned = self.find(transaction, direction).inspect_err(|_| self.own.forget());
-        let returned = returned?;
+        let returned = self.find(transaction, direction).inspect_err(|_| self.own.forget())?;
         self.note_walk(transaction, returned.is_some());
         Ok(match returned {
             None => None,
@@ -463,7 +462,7 @@ impl Cursor {
         ends.clear();
         *next = 0;
         let mut full = false;
-        let scanned = transaction.scan_committed(&self.keyspace, range, *direction, |key, value| {
+        let scanned = transaction.scan_range(&self.keyspace, range, *direction, false, |key, value| {
             bytes.extend_from_slice(key);
             let end = bytes.len();
             bytes.extend_from_slice(value);

@@ -4,8 +4,8 @@ use super::*;
 use crate::coordinator::MANY_ROWS;
 use crate::files::fail_point::once_here;
 use crate::keyspace::Engine;
-use crate::{Conflict, Database, Options};
-use std::ops::Bound;
+use crate::{Conflict, Database, Direction, Options};
+use std::ops::{Bound, ControlFlow};
 
 const ROWS: u64 = 2 * MANY_ROWS as u64;
 

@@ -1,4 +1,4 @@
-//! A transaction over keyspaces of any engine: its snapshots, its pending writes, and scans that merge both.
+//! A transaction over keyspaces of any engine: its snapshots, reads and writes of single keys, and its end.
 
 #[cfg(test)]
 mod age_tests;
@@ -10,28 +10,28 @@ mod own;
 mod range;
 mod room;
 mod savepoint;
+mod scan;
 mod scanned;
 mod writes;
 
 use crate::coordinator::{Coordinator, Outcome};
 use crate::engine::Handle;
 use crate::error::{Error, Result};
-use crate::ids::{Direction, KeyspaceId, MAX_ENGINES};
+use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::key::{Key, KeyRange, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use crate::keyspace::Keyspace;
 use crate::mvcc::Draft;
 use crate::options::Isolation;
-use crate::oracle::{Access, Scanned, Trace};
+use crate::oracle::{Access, Trace};
 use crate::order::active::{Count, Seat};
 use crate::order::clock::Timestamp;
 use crate::pending::{Room, key_bytes, view_bytes};
 use crate::ticket::Ticket;
-use own::Own;
 use savepoint::Savepoints;
 use scanned::{ScannedViews, Walk};
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -102,7 +102,7 @@ pub struct Transaction {
     views_bytes: u64,
     /// Read committed only: the snapshots of the scanned ranges.
     scanned: ScannedViews,
-    /// Read committed only: what a cursor has read, and is not among the scanned ranges yet.
+    /// Read committed only: the part of a range that a cursor has read and that is not in `scanned` yet.
     walk: Option<Walk>,
     /// Number of walks.
     walks: u64,
@@ -554,132 +554,6 @@ impl Transaction {
         Ok(())
     }
 
-    /// Passes the keys of a range and their values to `each`, in order, until it breaks. The transaction's own writes
-    /// are included. If the lower bound is above the upper one, the range is empty.
-    ///
-    /// # Errors
-    /// [`Error::Capacity`] if a bound is too long; otherwise the same as [`Transaction::read`].
-    pub fn scan(
-        &mut self,
-        keyspace: &Keyspace,
-        lower: Bound<&[u8]>,
-        upper: Bound<&[u8]>,
-        direction: Direction,
-        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
-        let keyspace = self.readable(keyspace)?;
-        let range = checked_range(lower, upper)?;
-        if range.is_empty() {
-            return Ok(());
-        }
-        self.scan_range(keyspace, range, direction, true, each).map(drop)
-    }
-
-    /// Scans the committed rows of a range that is not empty, for a cursor, which notes what it has read at read
-    /// committed. Returns the snapshot.
-    fn scan_committed(
-        &mut self,
-        keyspace: &Keyspace,
-        range: KeyRange,
-        direction: Direction,
-        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<Timestamp> {
-        self.scan_range(keyspace, range, direction, false, each)
-    }
-
-    /// Adds what a cursor has read to the scanned ranges.
-    fn end_walk(&mut self) {
-        if let Some(walk) = self.walk.take() {
-            self.scanned.note_walk(walk);
-        }
-    }
-
-    /// Scans a range that is not empty. Leaves the transaction's own writes out unless `with_own`. Returns the snapshot.
-    fn scan_range(
-        &mut self,
-        keyspace: &Keyspace,
-        range: KeyRange,
-        direction: Direction,
-        with_own: bool,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<Timestamp> {
-        let engine = keyspace.engine_index();
-        self.make_room_for_scan(self.isolation == Isolation::Serializable, with_own)?;
-        // A scan is noted after those with older snapshots.
-        self.end_walk();
-        let at = self.snapshot(engine)?;
-        let mut scanned = self.trace.as_ref().map(|_| Scanned::new(engine, keyspace.id.0, direction, at));
-        // The range that the scan really covered: a scan that broke off read nothing after its last key.
-        let covering = self.isolation != Isolation::Snapshot || scanned.is_some();
-        let mut last: Option<Key> = None;
-        let mut rows = 0;
-        let mut deliver = |key: &[u8], value: &[u8]| {
-            rows += 1;
-            let flow = each(key, value);
-            if covering && flow.is_break() {
-                last = Some(Key::new(key));
-            }
-            flow
-        };
-        let mut note = |key: &[u8], written| {
-            if let Some(scanned) = &mut scanned {
-                scanned.rows.push((key.to_vec(), written));
-            }
-        };
-        let store = &self.core.engines[engine];
-        // Asked before each row: what was read up to then is right.
-        let is_old = || self.core.check_age(self.seat).is_err();
-        if !with_own || self.writes.is_empty() {
-            let read = store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
-                if is_old() {
-                    return ControlFlow::Break(());
-                }
-                note(key, written);
-                deliver(key, value)
-            });
-            self.confirmed(keyspace, read)?;
-        } else {
-            self.writes.order_if_many();
-            let mut own = Own::new(&self.writes, keyspace.id, &range, direction);
-            let mut flow = ControlFlow::Continue(());
-            let read = store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
-                if is_old() {
-                    return ControlFlow::Break(());
-                }
-                flow = own.before(key, &mut deliver);
-                if flow.is_continue() {
-                    note(key, written);
-                    flow = own.instead_of(key, value, &mut deliver);
-                }
-                flow
-            });
-            self.confirmed(keyspace, read)?;
-            if flow.is_continue() {
-                let _ = own.rest(&mut deliver);
-            }
-        }
-        if covering {
-            let range = match (last, direction) {
-                (None, _) => range,
-                (Some(last), Direction::Forward) => KeyRange { upper: Bound::Included(last), ..range },
-                (Some(last), Direction::Backward) => KeyRange { lower: Bound::Included(last), ..range },
-            };
-            if let (Some(trace), Some(mut scanned)) = (&mut self.trace, scanned) {
-                scanned.cover(&range);
-                trace.scans.push(scanned);
-            }
-            match self.isolation {
-                Isolation::ReadCommitted if with_own => self.scanned.note(keyspace.id, &range, at),
-                Isolation::ReadCommitted | Isolation::Snapshot => {}
-                Isolation::Serializable => {
-                    self.seen_rows += rows;
-                    self.see(Seen::Range { engine, keyspace: keyspace.id, range, since: at });
-                }
-            }
-        }
-        Ok(at)
-    }
-
     /// Commits the transaction. Others see its writes at once; the ticket resolves when they are durable. The ticket of
     /// a transaction that wrote nothing resolves when everything that it may have read is durable.
     ///
@@ -733,7 +607,8 @@ impl Drop for Transaction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Database, Engine, Options};
+    use crate::{Database, Direction, Engine, Options};
+    use std::ops::ControlFlow;
 
     #[test]
     fn an_update_within_an_update_of_another_transaction_changes_its_own_value() {

@@ -17,6 +17,8 @@ use crate::pending::{LONGEST_KEY_BYTES, Room, STEP_BYTES, key_bytes, map_entry_b
 
 /// Bytes for which a commit indexes a read, if there are many.
 const WATCHED_BYTES: u64 = map_entry_bytes(size_of::<(usize, KeyspaceId, &Key, Timestamp)>());
+/// Most bytes of the note of a scan at read committed.
+const SCAN_BYTES: u64 = scanned::most_bytes(LONGEST_KEY_BYTES);
 
 impl Transaction {
     /// Takes the limit away. The caller bounds what the transaction holds.
@@ -77,8 +79,8 @@ impl Transaction {
         }
     }
 
-    /// Makes room for writes in a keyspace: so many, and the bytes of their keys and values. If that succeeds, none of
-    /// them is rejected for lack of room.
+    /// Makes room for a number of writes in a keyspace, with so many bytes of keys and values in total. If that
+    /// succeeds, none of them is rejected for lack of room.
     pub(crate) fn make_room_for_writes(
         &mut self,
         keyspace: &Keyspace,
@@ -105,7 +107,7 @@ impl Transaction {
     pub(super) fn make_room_for_read(&mut self, key: &Key, seen: bool, view: bool) -> Result<()> {
         let mut bytes = 0;
         if seen {
-            bytes += self.room_of_seen() + key_bytes(key);
+            bytes += self.seen_room() + key_bytes(key);
         }
         if view {
             bytes += view_bytes(key);
@@ -114,10 +116,14 @@ impl Transaction {
     }
 
     /// Makes room for what a scan leaves behind.
-    pub(super) fn make_room_for_scan(&mut self, seen: bool, with_own: bool) -> Result<()> {
+    pub(super) fn make_room_for_scan(&mut self, with_own: bool) -> Result<()> {
         let own = if with_own { self.writes.bytes_of_order_if_many() } else { 0 };
-        let seen = if seen { self.room_of_seen() + 2 * LONGEST_KEY_BYTES } else { 0 };
-        self.reserve(own + seen + self.walk_room() + self.scan_room())
+        let noted = match self.isolation {
+            Isolation::ReadCommitted => SCAN_BYTES,
+            Isolation::Snapshot => 0,
+            Isolation::Serializable => self.seen_room() + 2 * LONGEST_KEY_BYTES,
+        };
+        self.reserve(own + noted + self.walk_room())
     }
 
     /// Makes room for what a step of a cursor leaves behind, apart from its scan.
@@ -132,7 +138,7 @@ impl Transaction {
     }
 
     /// Returns the bytes for the next read to validate, without its keys.
-    fn room_of_seen(&self) -> u64 {
+    fn seen_room(&self) -> u64 {
         let full = self.seen.len() == self.seen.capacity();
         let more = if full { self.seen.capacity().max(4) * size_of::<Seen>() } else { 0 };
         more as u64 + WATCHED_BYTES
@@ -144,15 +150,9 @@ impl Transaction {
         self.seen.push(seen);
     }
 
-    /// Returns the bytes for a scan at read committed.
-    fn scan_room(&self) -> u64 {
-        let notes = self.isolation == Isolation::ReadCommitted;
-        if notes { scanned::most_bytes(LONGEST_KEY_BYTES) } else { 0 }
-    }
-
     /// Returns the bytes for the walk of a cursor, which becomes a scan at the next write or scan.
     fn walk_room(&self) -> u64 {
-        if self.walk.is_some() { scanned::most_bytes(LONGEST_KEY_BYTES) } else { 0 }
+        if self.walk.is_some() { SCAN_BYTES } else { 0 }
     }
 }
 

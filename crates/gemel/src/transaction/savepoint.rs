@@ -56,7 +56,7 @@ impl Savepoints {
         self.bytes
     }
 
-    /// Returns the most bytes that notes of writes add, so many of them, with so many bytes of keys.
+    /// Returns the most bytes that the notes of a number of writes add, with so many bytes of keys in total.
     pub(super) fn most_bytes(&self, writes: usize, keys: usize) -> u64 {
         // A value that a write replaces is counted among the writes already.
         if self.open.is_empty() { 0 } else { writes as u64 * (NOTE_BYTES + LONG_KEY_BYTES) + keys as u64 }

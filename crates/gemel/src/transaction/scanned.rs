@@ -127,13 +127,17 @@ impl Walk {
 impl ScannedViews {
     /// Adds a walk that has ended.
     pub(super) fn note_walk(&mut self, walk: Walk) {
-        let mut range = walk.range;
-        match (walk.to.map(|key| Key::new(&key)), walk.direction) {
-            (None, _) => {}
-            (Some(key), Direction::Forward) => range.upper = Bound::Included(key),
-            (Some(key), Direction::Backward) => range.lower = Bound::Included(key),
-        }
+        let range = part_read(walk.range, walk.to.map(|key| Key::new(&key)), walk.direction);
         self.note(walk.keyspace, &range, walk.at);
+    }
+}
+
+/// Returns the part of a range that a scan has read: up to the key at which it stopped, or all of it without one.
+pub(super) fn part_read(range: KeyRange, last: Option<Key>, direction: Direction) -> KeyRange {
+    match (last, direction) {
+        (None, _) => range,
+        (Some(last), Direction::Forward) => KeyRange { upper: Bound::Included(last), ..range },
+        (Some(last), Direction::Backward) => KeyRange { lower: Bound::Included(last), ..range },
     }
 }
 

@@ -106,9 +106,10 @@ impl Writes {
         self.version_bytes[engine]
     }
 
-    /// Returns the most bytes that writes add, so many of them, with so many bytes of keys and values.
+    /// Returns the most bytes that a number of writes add, with so many bytes of keys and values in total.
     pub(super) fn most_bytes(&self, writes: usize, keys: usize, values: usize) -> u64 {
         let ordered = if self.ordered.is_some() { ORDER_BYTES + LONG_KEY_BYTES } else { 0 };
+        // The size of a version is rounded up to a multiple of 16.
         let each = WRITE_BYTES + version_bytes(0) + 15 + LONG_KEY_BYTES + ordered;
         // A key is in the table, in the record, and in the order.
         writes as u64 * each + 3 * keys as u64 + 2 * values as u64
@@ -128,7 +129,7 @@ impl Writes {
         if self.map.len() > FEW { self.bytes_of_order() } else { 0 }
     }
 
-    /// Counts a value that is written, or one that is no more.
+    /// Adds the bytes of a value that is new, or subtracts those of one that is gone.
     fn count(&mut self, engine: usize, value: &Value, is_new: bool) {
         let Some(length) = value.as_ref().map(|value| value.len()) else { return };
         let version = version_bytes(length);

@@ -136,7 +136,7 @@ impl Arguments {
         self.option(name).is_some()
     }
 
-    /// Returns the form of the output, which must be one of some.
+    /// Returns the form of the output, which must be a `possible` one.
     pub(crate) fn format(&self, possible: &[Format]) -> Outcome<Format> {
         let format = match self.option("--format") {
             None | Some("text") => Some(Format::Text),

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     for name in &names {
         let done = db.compact(name)?;
         (before, after) = (before + done.bytes_before, after + done.bytes_after);
-        // A reader of this that has gone must not end the work.
+        // The work goes on if the reader of this line has gone.
         say(&match format {
             Format::Json => format!(
                 "{{\"name\":{},\"bytes_before\":{},\"bytes_after\":{},\"is_complete\":{}}}\n",

@@ -1,8 +1,8 @@
 //! `gemel dump`: tables and keyspaces as lines of JSON, which `gemel load` reads.
 //!
-//! The first line is `{"gemel_dump":1}`, with the number of the format. Each part begins with a line that describes it, has
-//! an array in a line for each row, and ends with the number of its rows. The last line has the number of parts. So a
-//! dump that was cut short is found.
+//! The first line is `{"gemel_dump":1}`, with the number of the format. Each part begins with a line that describes it,
+//! has an array in a line for each row, and ends with the number of its rows. The last line has the number of parts. So
+//! a dump that was cut short is found.
 //!
 //! ```text
 //! {"gemel_dump":1}

@@ -63,7 +63,7 @@ fn row(arguments: &Arguments, format: Format, db: &Database, table: &Table, give
         listing.row(&cells(&schema.columns, &values))?;
         return listing.end();
     }
-    let width = schema.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0);
+    let width = parts::name_width(schema);
     let mut out = out();
     for (column, value) in schema.columns.iter().zip(values) {
         let name = values::escape(column.name.as_bytes());

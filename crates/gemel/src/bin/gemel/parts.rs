@@ -76,6 +76,11 @@ pub(crate) fn key(arguments: &Arguments, columns: &[&Column], given: &[&str]) ->
     read.map_err(|why| arguments.misused(&why.0))
 }
 
+/// Returns the length of the longest column name, in characters.
+pub(crate) fn name_width(schema: &Schema) -> usize {
+    schema.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0)
+}
+
 /// Returns the names of a key's columns, for messages.
 pub(crate) fn listed(columns: &[&Column]) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();

@@ -9,10 +9,10 @@ use gemel::row::{Column, OwnedValue, RowRange, RowView, Table, Value};
 use gemel::{Database, Direction, Isolation, Keyspace};
 use std::ops::{Bound, ControlFlow};
 
-/// The options that give a bound.
-const BOUNDS: [&str; 5] = ["--from", "--after", "--to", "--before", "--prefix"];
+/// The options for the lower bound, and those for the upper bound. A scan takes at most one of each pair.
+const BOUNDS: [[&str; 2]; 2] = [["--from", "--after"], ["--to", "--before"]];
 
-/// What to read, apart from the bounds.
+/// Settings of a scan, apart from the bounds.
 struct Request {
     format: Format,
     direction: Direction,
@@ -33,12 +33,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
         direction: if arguments.has("--reverse") { Direction::Backward } else { Direction::Forward },
         limit,
     };
-    for pair in [["--from", "--after"], ["--to", "--before"]] {
+    for pair in BOUNDS {
         if pair.iter().all(|name| arguments.has(name)) {
             return Err(arguments.misused(&format!("{} and {} exclude each other", pair[0], pair[1])));
         }
     }
-    if arguments.has("--prefix") && BOUNDS[..4].iter().any(|name| arguments.has(name)) {
+    if arguments.has("--prefix") && BOUNDS.iter().flatten().any(|name| arguments.has(name)) {
         return Err(arguments.misused("--prefix goes with no other bound"));
     }
     let texts = arguments.texts(1)?;

@@ -25,6 +25,16 @@ fn numbers(state: &State) -> Vec<(&'static str, u64)> {
     ]
 }
 
+/// The content of the output.
+struct Content<'a> {
+    db: &'a Database,
+    state: State,
+    sizes: Vec<PartSize>,
+    tables: Vec<(Table, Engine)>,
+    /// Entries of the directory that are not Gemel's.
+    foreign: Vec<String>,
+}
+
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     let format = arguments.format(&[Format::Text, Format::Json])?;
@@ -34,47 +44,32 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     let tables: Vec<(Table, Engine)> =
         tables.map(|(name, engine)| Ok((db.table(&name)?, engine))).collect::<gemel::Result<_>>()?;
     let foreign = Database::foreign_entries(db.path())?;
+    let content = Content { db: &db, state: db.state(), sizes, tables, foreign };
     let mut out = out();
     match format {
-        Format::Json => write_json(&mut out, &db, &sizes, &tables, &foreign)?,
-        _ => write_text(&mut out, &db, &sizes, &tables, &foreign)?,
+        Format::Json => write_json(&mut out, &content)?,
+        _ => write_text(&mut out, &content)?,
     }
     out.flush()?;
-    drop(tables);
+    drop(content);
     db.close()?;
     Ok(GOOD)
 }
 
-fn write_text(
-    out: &mut Out,
-    db: &Database,
-    sizes: &[PartSize],
-    tables: &[(Table, Engine)],
-    foreign: &[String],
-) -> Outcome {
-    let state = db.state();
-    let found = &state.recovered;
-    writeln!(
-        out,
-        "{}: opened in {} ms: {} rows from the checkpoint, {} records from {} bytes of log, {} cut off",
-        db.path().display(),
-        found.took.as_millis(),
-        found.checkpoint_rows,
-        found.records,
-        found.log_bytes,
-        found.cut_records
-    )?;
-    let files: u64 = sizes.iter().map(|part| part.files).sum();
+fn write_text(out: &mut Out, content: &Content<'_>) -> Outcome {
+    let (state, found) = (&content.state, &content.state.recovered);
+    writeln!(out, "{}: {found}", content.db.path().display())?;
+    let files: u64 = content.sizes.iter().map(|part| part.files).sum();
     writeln!(out, "memory      {} bytes", state.memory.bytes)?;
     writeln!(out, "files       {files} with {} bytes, of tables on disk", state.disk.file_bytes)?;
     writeln!(out, "log         {} bytes", state.log_bytes)?;
     writeln!(out, "checkpoint  {} bytes, of tables in memory", found.checkpoint_bytes)?;
-    for name in foreign {
+    for name in &content.foreign {
         writeln!(out, "not Gemel's: {}", escape(name.as_bytes()))?;
     }
     writeln!(out)?;
-    write_sizes(out, sizes)?;
-    for (table, engine) in tables {
+    write_sizes(out, &content.sizes)?;
+    for (table, engine) in &content.tables {
         writeln!(out)?;
         write_schema(out, table, *engine)?;
     }
@@ -120,7 +115,7 @@ fn write_sizes(out: &mut Out, sizes: &[PartSize]) -> Outcome {
 fn write_schema(out: &mut Out, table: &Table, engine: Engine) -> Outcome {
     let schema = table.schema();
     writeln!(out, "table {} ({})", escape(table.name().as_bytes()), engine.name())?;
-    let width = schema.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0);
+    let width = parts::name_width(schema);
     for column in &schema.columns {
         let (name, kind) = (escape(column.name.as_bytes()), type_name(column.kind));
         writeln!(out, "  {name:width$}  {kind}{}", if column.nullable { ", nullable" } else { "" })?;
@@ -133,22 +128,17 @@ fn write_schema(out: &mut Out, table: &Table, engine: Engine) -> Outcome {
     Ok(())
 }
 
-fn write_json(
-    out: &mut Out,
-    db: &Database,
-    sizes: &[PartSize],
-    tables: &[(Table, Engine)],
-    foreign: &[String],
-) -> Outcome {
-    write!(out, "{{\"path\":{}", quote(&db.path().display().to_string()))?;
-    for (name, number) in numbers(&db.state()) {
+fn write_json(out: &mut Out, content: &Content<'_>) -> Outcome {
+    write!(out, "{{\"path\":{}", quote(&content.db.path().display().to_string()))?;
+    for (name, number) in numbers(&content.state) {
         write!(out, ",\"{name}\":{number}")?;
     }
-    let parts: Vec<String> = sizes.iter().map(part_json).collect();
+    let parts: Vec<String> = content.sizes.iter().map(part_json).collect();
     write!(out, ",\"parts\":[{}]", parts.join(","))?;
-    let tables: Vec<String> = tables.iter().map(|(table, engine)| table_json(table, *engine)).collect();
+    let tables = content.tables.iter().map(|(table, engine)| table_json(table, *engine));
+    let tables: Vec<String> = tables.collect();
     write!(out, ",\"tables\":[{}]", tables.join(","))?;
-    Ok(writeln!(out, ",\"foreign\":[{}]}}", quoted(foreign))?)
+    Ok(writeln!(out, ",\"foreign\":[{}]}}", quoted(&content.foreign))?)
 }
 
 fn part_json(part: &PartSize) -> String {

@@ -150,12 +150,12 @@ fn parse_plain(kind: ColumnType, given: &str) -> Parsed<OwnedValue> {
     })
 }
 
-/// Returns a value as it is shown in messages.
+/// Returns a value for a message: in quotes, and only the beginning of a long one.
 pub(crate) fn shortened(given: &str) -> String {
     Value::Text(given).to_string()
 }
 
-/// Returns bytes as text. What is not printable UTF-8 is written `\xNN`, a backslash twice.
+/// Returns bytes as text. Bytes that are not printable UTF-8 are written `\xNN`, a backslash twice.
 pub(crate) fn escape(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -349,8 +349,8 @@ fn number(text: &str, digits: usize) -> Option<i64> {
     is_number.then(|| text.parse().ok()).flatten()
 }
 
-/// Returns year, month and day of a number of days since 1970, in the Gregorian calendar. Years begin in March here, so the
-/// day that comes every four years is the last one.
+/// Returns year, month and day of a number of days since 1970, in the Gregorian calendar. Years begin in March here, so
+/// the day that comes every four years is the last one.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -1,12 +1,7 @@
 //! A disk without space for the trees' files.
 
 use super::*;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-fn declare(engine: &DiskEngine, free: u64) {
-    engine.shared.space.declared.store(free, Ordering::Relaxed);
-}
 
 /// Commits a row, if the engine admits it.
 fn try_put(engine: &DiskEngine, row: u32) -> Result<(), Error> {
@@ -35,7 +30,7 @@ fn a_flush_waits_for_space_and_commits_are_rejected_once_the_memtables_are_full(
     let engine = open_with(directory.path(), &options, no_log());
     try_put(&engine, 0).unwrap();
     engine.flush_all().unwrap();
-    declare(&engine, 1 << 20);
+    engine.declare_free(1 << 20);
     let mut rows = 1;
     let error = loop {
         match try_put(&engine, rows) {
@@ -55,7 +50,7 @@ fn a_flush_waits_for_space_and_commits_are_rejected_once_the_memtables_are_full(
     assert!(engine.full().is_some());
     let at = engine.clock().horizon();
     assert_eq!(scan(&engine, &all(), Direction::Forward, at, usize::MAX).len(), rows as usize);
-    declare(&engine, u64::MAX);
+    engine.declare_free(u64::MAX);
     // The background threads notice it by themselves.
     until(|| try_put(&engine, rows).is_ok());
     until(|| engine.full().is_none());
@@ -70,18 +65,18 @@ fn a_flush_waits_for_space_and_commits_are_rejected_once_the_memtables_are_full(
 fn a_compaction_waits_for_space() {
     let (_directory, engine) = engine();
     let keyspace = engine.shared.keyspaces.find(KS).unwrap();
-    declare(&engine, 5 << 20);
+    engine.declare_free(5 << 20);
     for round in 0..6 {
         put(&engine, "k", &round.to_string());
         put(&engine, &format!("row {round}"), &"x".repeat(1 << 20));
-        declare(&engine, u64::MAX);
+        engine.declare_free(u64::MAX);
         engine.shared.flush_or_fail().unwrap();
-        declare(&engine, 5 << 20);
+        engine.declare_free(5 << 20);
     }
     let before = engine.state();
     assert!(matches!(engine.shared.compact_once(keyspace), Err(Error::DiskFull(_))));
     assert_eq!(engine.state().compactions, before.compactions);
-    declare(&engine, u64::MAX);
+    engine.declare_free(u64::MAX);
     engine.collect(engine.clock().horizon());
     compact(&engine);
     assert!(engine.state().compactions > before.compactions);

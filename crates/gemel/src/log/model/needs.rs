@@ -1,11 +1,10 @@
 //! The ends that a ticket waits for are behind everything that its commit depends on: what it needs in the other log,
 //! what that needs, and so on.
 
-use super::{Logs, Lsn, Pipeline, logs};
-use shuttle::thread;
+use super::{Logs, Lsn, Pipeline, logs, on_three_threads};
 
 struct Commit {
-    /// In each log that the commit writes, the position after its record, and the one that it needs in the other log.
+    /// For each log that the commit writes: the position after its record, and the record's need.
     records: [Option<(Lsn, Lsn)>; 2],
     /// Positions that its ticket waits for.
     ends: [Lsn; 2],
@@ -53,14 +52,10 @@ fn a_ticket_waits_for_all_that_its_commit_depends_on() {
     shuttle::check_random(
         || {
             let logs = logs(None);
-            let committers: Vec<_> = (0..3)
-                .map(|committer| {
-                    let logs = logs.clone();
-                    thread::spawn(move || [0, 1].map(|round| commit(&logs, (committer + round) % 3)))
-                })
-                .collect();
-            let all: Vec<Commit> =
-                committers.into_iter().flat_map(|committer| committer.join().unwrap()).collect();
+            let commits = on_three_threads(&logs, |logs, committer| {
+                [0, 1].map(|round| commit(logs, (committer + round) % 3))
+            });
+            let all: Vec<Commit> = commits.into_iter().flatten().collect();
             for commit in &all {
                 let cut = needed(&all, commit);
                 assert!(
