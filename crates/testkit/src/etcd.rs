@@ -26,7 +26,7 @@ impl Server {
     /// TPC-C, and does not wait for its disk.
     #[must_use]
     pub fn start(options: &[&str]) -> Self {
-        let directory = Directory::new("etcd");
+        let directory = Directory::for_server("etcd");
         clean_up_at_exit(directory.path(), PID_FILE);
         let [port, peers] = free_ports::<2>();
         let server = Self {

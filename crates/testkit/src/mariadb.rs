@@ -79,7 +79,7 @@ fn running_in(directory: &Directory) -> Running {
 
 /// Returns an empty directory that the server may write to.
 fn directory() -> Directory {
-    let directory = Directory::new("mariadb");
+    let directory = Directory::for_server("mariadb");
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
     if let Some((uid, gid)) = unprivileged(USER) {
         chown(directory.path(), Some(uid), Some(gid)).expect("a change of owner");

@@ -43,7 +43,7 @@ fn version() -> String {
 
 /// Returns a directory that the server may write to, and that is deleted with this process.
 fn directory() -> Directory {
-    let directory = Directory::new("pg");
+    let directory = Directory::for_server("pg");
     give(directory.path());
     clean_up_at_exit(directory.path(), PID_FILE);
     directory
