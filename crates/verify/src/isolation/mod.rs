@@ -18,6 +18,7 @@ use mix::Mix;
 use own::{Own, lists};
 use recorder::{Recorder, Source, insist};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Keys in use at any time for each place: few, so that transactions meet on them.
 const KEYS: u32 = 8;
@@ -120,14 +121,15 @@ impl Prepared {
         matches!(&self.objects, Objects::Own(Tables { ranges: true, .. }))
     }
 
-    /// Records, and drops the check's own tables in any case. Calls `stop` from time to time.
+    /// Records, and drops the check's own tables in any case. Calls `begins` once all sessions are connected, and `stop`
+    /// from time to time.
     #[must_use]
-    pub fn record(self, stop: &dyn Fn() -> bool) -> Recording {
+    pub fn record(self, begins: &dyn Fn(Instant), stop: &dyn Fn() -> bool) -> Recording {
         let Self { target, settings, objects } = self;
         match objects {
             Objects::Own(tables) => {
                 let source = own(&target, &settings, tables);
-                let (mut recording, hanging) = recorded(source, settings, stop);
+                let (mut recording, hanging) = recorded(source, settings, begins, stop);
                 recording.undropped = if hanging > 0 {
                     // They may hold locks that a drop would wait for.
                     Some(format!("{hanging} of {} sessions gave no answer", settings.sessions))
@@ -138,7 +140,7 @@ impl Prepared {
             }
             Objects::Loaded(meta) => {
                 let source = Mix::new(&target, &meta, settings.sessions, settings.seed);
-                let (mut recording, hanging) = recorded(source, settings, stop);
+                let (mut recording, hanging) = recorded(source, settings, begins, stop);
                 if hanging > 0 {
                     let why = format!("{hanging} of {} sessions gave no answer", settings.sessions);
                     recording.unread = recording.unread.or(Some(why));
@@ -171,11 +173,16 @@ fn own(
 fn recorded<S: Source>(
     source: Result<S, TargetError>,
     settings: Settings,
+    begins: &dyn Fn(Instant),
     stop: &dyn Fn() -> bool,
 ) -> (Recording, usize) {
-    source
-        .and_then(|source| Recorder::new(source, settings))
-        .map_or_else(|error| (Recording::nothing(error), 0), |recorder| recorder.run(stop))
+    match source.and_then(|source| Recorder::new(source, settings)) {
+        Err(error) => (Recording::nothing(error), 0),
+        Ok(recorder) => {
+            begins(Instant::now());
+            recorder.run(stop)
+        }
+    }
 }
 
 #[cfg(test)]

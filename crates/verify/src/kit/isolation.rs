@@ -91,7 +91,7 @@ pub(super) fn random(target: &Arc<dyn Target>, claim: &Claim) -> Seen {
             limit: LIMIT,
             seed: SEED,
         };
-        let recording = prepare(target, settings)?.record(&|| false);
+        let recording = prepare(target, settings)?.record(&|_| (), &|| false);
         let tally = judge(&recording.history, claim, &format!("transactions on {objects}"))?;
         if let Some(error) = recording.lost {
             return Err(error.into());

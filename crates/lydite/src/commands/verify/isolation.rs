@@ -27,7 +27,7 @@ use lydite_verify::history::{History, Level, WorkloadKind};
 use lydite_verify::isolation::{Played, Recording, Settings, clear, prepare, promised};
 use std::cell::Cell;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Transactions without `--workload`.
 const LISTS: Played = Played::Own(WorkloadKind::ListAppend);
@@ -91,9 +91,7 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
         few.iter().for_each(|warning| complain(warning));
     }
     let (places, ranges) = (prepared.places().to_vec(), prepared.has_ranges());
-    let begun = Instant::now();
     let told = Cell::new(false);
-    control.begins(begun);
     let stop = || {
         if interrupt.asked() && !told.replace(true) {
             complain(if settings.played == Played::Tpcc {
@@ -104,8 +102,10 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
         }
         interrupt.asked()
     };
-    let recording = faults.during(&control, || prepared.record(&stop));
-    let seconds = begun.elapsed().as_secs_f64();
+    // A fault that came while the sessions connect would end the check before it began.
+    let begins = |begun| control.begins(begun);
+    let recording = faults.during(&control, || prepared.record(&begins, &stop));
+    let seconds = control.window_start().map_or(0.0, |begun| begun.elapsed().as_secs_f64());
 
     let Recording { history: recorded, aborts, stopped, unread, lost, undropped } = recording;
     let mut failures = vec![];
