@@ -4,6 +4,7 @@
 use crate::error::TargetError;
 use crate::session::Session;
 use crate::workload::{Kind, Workload};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -190,8 +191,9 @@ pub fn is_table_name(name: &str) -> bool {
 /// # Errors
 /// There are some.
 pub fn check_none<'a>(place: &str, names: impl IntoIterator<Item = &'a str>) -> Result<(), TargetError> {
-    let there: Vec<&str> = names.into_iter().filter(|name| is_table_name(name)).collect();
-    if there.is_empty() { Ok(()) } else { Err(exist(place, &there.join(", "))) }
+    // A server may list them in the order of its files.
+    let there: BTreeSet<&str> = names.into_iter().filter(|name| is_table_name(name)).collect();
+    if there.is_empty() { Ok(()) } else { Err(exist(place, &Vec::from_iter(there).join(", "))) }
 }
 
 /// Returns the error of a database that holds what an isolation check would create.

@@ -121,7 +121,7 @@ impl Mysql {
         let mut of_tables = Vec::new();
         let engines = wire.query_each(
             "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = database() \
-             AND table_name NOT LIKE 'lydite\\_isolation\\_%'",
+             AND table_name NOT LIKE 'lydite\\_isolation\\_%' ORDER BY 1",
             &mut |row| {
                 if let [Some(name), Some(engine)] = row {
                     of_tables.push(((*name).to_string(), (*engine).to_string()));

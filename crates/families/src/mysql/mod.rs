@@ -183,7 +183,7 @@ impl Mysql {
             format!(" AND table_name IN ({})", ddl::table_names())
         };
         wire.column(&format!(
-            "SELECT DISTINCT {column} FROM information_schema.{table} WHERE {schema} = database(){of}"
+            "SELECT DISTINCT {column} FROM information_schema.{table} WHERE {schema} = database(){of} ORDER BY 1"
         ))
         .map_err(self.failed("look for tables, keys and indexes"))
     }
