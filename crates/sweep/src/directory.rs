@@ -6,11 +6,11 @@ use lydite_report::store::write_atomically;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::Xxh3Default;
 
 /// Name of the directory with a result for each run.
 pub const RESULTS: &str = "results";
@@ -111,7 +111,7 @@ pub fn read_manifest<M: DeserializeOwned>(directory: &Path, kind: &Kind) -> Resu
         Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| {
             Failure::usage(format!("{}: {error}: name another directory with --out", path.display()))
         }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         // For example a file in the place of the directory.
         Err(error) => Err(cannot(&path, &error)),
     }
@@ -134,8 +134,20 @@ pub fn own_file(directory: &Path, flag: &str, place: Option<&Destination>) -> Op
 /// runs of two builds.
 #[must_use]
 pub fn program() -> String {
-    let content = std::env::current_exe().and_then(fs::read);
-    content.map(|content| format!("{:016x}", xxh3_64(&content))).unwrap_or_default()
+    std::env::current_exe().and_then(digest).unwrap_or_default()
+}
+
+/// Returns the digest of a file. A program with debug information is too large to keep in memory for that.
+fn digest(path: PathBuf) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut part = vec![0; 1 << 16];
+    let mut digest = Xxh3Default::new();
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(format!("{:016x}", digest.digest())),
+            count => digest.update(&part[..count]),
+        }
+    }
 }
 
 /// Returns true if a directory does not exist, is empty, or holds only what is written first.
@@ -151,7 +163,7 @@ fn is_free(path: &Path, kind: &Kind) -> Result<bool, Failure> {
             };
             Ok(entries.flatten().all(|entry| own(&entry)))
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(cannot(path, &error)),
     }
 }
