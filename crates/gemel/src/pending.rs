@@ -14,14 +14,27 @@ const FREE_BYTES: u64 = 64 << 10;
 /// Bytes that a transaction takes from the limit at once.
 pub(crate) const STEP_BYTES: u64 = 64 << 10;
 
-/// Bytes of the two allocations of a long key, beyond those of the key.
-pub(crate) const LONG_KEY_BYTES: u64 = 2 * (ALLOCATION_BYTES as u64 + 15) + size_of::<Box<[u8]>>() as u64;
+/// Bytes of the two allocations of a long key, beyond its length: the allocator's part of both. The inner box takes the
+/// bytes of the first 16 bytes of the key, which are not on the heap.
+pub(crate) const LONG_KEY_BYTES: u64 = 2 * (ALLOCATION_BYTES as u64 + 15);
 /// Most bytes that a key takes on the heap.
 pub(crate) const LONGEST_KEY_BYTES: u64 = MAX_KEY_BYTES as u64 + LONG_KEY_BYTES;
 
 /// Returns the bytes of an entry of an ordered map, whose nodes may be little more than half full.
 pub(crate) const fn map_entry_bytes(size: usize) -> u64 {
     (size * 9 / 4 + 16) as u64
+}
+
+/// Number of entries for which an ordered map makes room with its first one.
+const NODE_ENTRIES: usize = 11;
+
+/// Returns the bytes of an ordered map with so many entries of a size, without what they have on the heap. Two maps
+/// count no less than one with the entries of both.
+///
+/// A transaction has many small maps only for its savepoints. For its other maps the entries alone count.
+pub(crate) const fn map_bytes(entries: usize, size: usize) -> u64 {
+    let node = (NODE_ENTRIES * size + 16 + ALLOCATION_BYTES).next_multiple_of(16) as u64;
+    if entries == 0 { 0 } else { node + entries as u64 * map_entry_bytes(size) }
 }
 
 /// Returns the bytes that a copy of a key takes on the heap.
@@ -89,7 +102,68 @@ impl Room {
     }
 }
 
+/// Room that a call takes while it reads, for what it writes in the end. Dropping it gives the room back.
+pub(crate) struct Ahead<'c> {
+    limit: &'c PendingLimit,
+    /// Bytes that the transaction had to spare.
+    spare: u64,
+    /// Bytes that were taken from the limit.
+    taken: u64,
+}
+
+impl<'c> Ahead<'c> {
+    pub(crate) fn new(limit: &'c PendingLimit, spare: u64) -> Self {
+        Self { limit, spare, taken: 0 }
+    }
+
+    /// Makes room for so many bytes in total. Returns false if there is none.
+    #[inline]
+    pub(crate) fn reach(&mut self, bytes: u64) -> bool {
+        let missing = bytes.saturating_sub(self.spare).saturating_sub(self.taken);
+        missing == 0 || self.take(missing)
+    }
+
+    #[cold]
+    fn take(&mut self, missing: u64) -> bool {
+        let got = self.limit.take(missing, missing.max(STEP_BYTES));
+        self.taken += got.unwrap_or(0);
+        got.is_some()
+    }
+
+    /// Returns the bytes that were taken from the limit. They are the caller's now.
+    pub(crate) fn keep(mut self) -> u64 {
+        std::mem::take(&mut self.taken)
+    }
+}
+
+impl Drop for Ahead<'_> {
+    fn drop(&mut self) {
+        if self.taken > 0 {
+            self.limit.give_back(self.taken);
+        }
+    }
+}
+
 /// Returns the bytes of the note that a key was read.
 pub(crate) fn view_bytes(key: &Key) -> u64 {
     map_entry_bytes(size_of::<((KeyspaceId, Key), Timestamp)>()) + key_bytes(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A long key takes two allocations: its bytes after the first 16, and the box of a slice that leads to them.
+    #[test]
+    fn a_long_key_counts_with_its_two_allocations_and_a_short_one_with_none() {
+        assert_eq!(key_bytes(&Key::new(&[7; 16])), 0);
+        let rounded = ALLOCATION_BYTES as u64 + 15;
+        for length in [17, 40, MAX_KEY_BYTES] {
+            let allocations = [length as u64 - 16, size_of::<Box<[u8]>>() as u64];
+            let most: u64 = allocations.iter().map(|bytes| bytes + rounded).sum();
+            let bytes = key_bytes(&Key::new(&vec![7; length]));
+            assert_eq!(bytes, most, "{length}");
+            assert!(bytes <= LONGEST_KEY_BYTES);
+        }
+    }
 }

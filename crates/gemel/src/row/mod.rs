@@ -61,6 +61,31 @@ use std::path::PathBuf;
 /// A callback for a key and its value, in the order of a scan.
 pub type Each<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
+/// A callback for a key and its value, which returns the deletions that follow from them.
+pub type EachToDelete<'a> = dyn FnMut(&[u8], &[u8]) -> Result<Deletions> + 'a;
+
+/// Keys that are to be deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deletions {
+    /// Number of the keys.
+    pub keys: usize,
+    /// Bytes of the keys.
+    pub bytes: usize,
+}
+
+impl Deletions {
+    /// Adds the deletion of a key of this length.
+    pub fn add_key(&mut self, bytes: usize) {
+        self.add(Self { keys: 1, bytes });
+    }
+
+    /// Adds others.
+    pub(crate) fn add(&mut self, others: Self) {
+        self.keys += others.keys;
+        self.bytes += others.bytes;
+    }
+}
+
 /// The interface of the transaction below tables: ordered maps of bytes that include the transaction's own writes.
 ///
 /// If a transaction puts or deletes a key that it has read, the commit must check that key against the snapshot of the
@@ -100,6 +125,31 @@ pub trait Bytes {
         direction: Direction,
         each: &mut Each<'_>,
     ) -> Result<()>;
+
+    /// Passes all keys and values between the bounds to `each`, and makes room for the deletions that `each` returns,
+    /// in the keyspace or in others of its engine. A store that may lack room for them stops as soon as it does, so the
+    /// caller never collects more keys than there is room for.
+    fn scan_to_delete(
+        &mut self,
+        keyspace: &Keyspace,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        each: &mut EachToDelete<'_>,
+    ) -> Result<()> {
+        let (mut all, mut failure) = (Deletions::default(), Ok(()));
+        self.scan(keyspace, lower, upper, Direction::Forward, &mut |key, value| match each(key, value) {
+            Ok(more) => {
+                all.add(more);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failure = Err(error);
+                ControlFlow::Break(())
+            }
+        })?;
+        failure?;
+        self.make_room(keyspace, all.keys, all.bytes, 0)
+    }
 }
 
 impl Bytes for Transaction {
@@ -132,6 +182,16 @@ impl Bytes for Transaction {
         each: &mut Each<'_>,
     ) -> Result<()> {
         Self::scan(self, keyspace, lower, upper, direction, each)
+    }
+
+    fn scan_to_delete(
+        &mut self,
+        keyspace: &Keyspace,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        each: &mut EachToDelete<'_>,
+    ) -> Result<()> {
+        Self::scan_to_delete(self, keyspace, lower, upper, each)
     }
 }
 

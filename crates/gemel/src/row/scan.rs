@@ -1,9 +1,9 @@
 //! Scans of a table, by its primary key or by a secondary index, and the deletion of a range.
 
-use super::Bytes;
 use super::keys::{RowRange, Span};
 use super::table::{Index, Table};
 use super::view::{RowBuf, RowView};
+use super::{Bytes, Deletions};
 use crate::error::Result;
 use crate::ids::Direction;
 use std::ops::{Bound, ControlFlow};
@@ -165,15 +165,16 @@ impl Table {
     /// [`Error::Corruption`](crate::Error::Corruption) if a row is malformed, and the errors of the transaction.
     pub fn delete_range<B: Bytes + ?Sized>(&self, bytes: &mut B, range: &RowRange<'_>) -> Result<usize> {
         let Some(span) = self.primary_key().span(range)? else { return Ok(0) };
-        // All is read before anything is written. The entries of a row come before its key.
-        let (mut keys, mut failure) = (Vec::<Vec<u8>>::new(), Ok(()));
-        bytes.scan(self.rows(), span.lower(), span.upper(), Direction::Forward, &mut |key, row| {
-            failure = self.push_keys(key, row, &mut keys);
-            if failure.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        // All is read before anything is written: a commit after a rejected call must find each row with its index
+        // entries. The entries of a row come before its key.
+        let mut keys = Vec::<Vec<u8>>::new();
+        bytes.scan_to_delete(self.rows(), span.lower(), span.upper(), &mut |key, row| {
+            let from = keys.len();
+            self.push_keys(key, row, &mut keys)?;
+            let mut deletions = Deletions::default();
+            keys[from..].iter().for_each(|key| deletions.add_key(key.len()));
+            Ok(deletions)
         })?;
-        failure?;
-        // All or none: a commit after a rejected call must find each row with its index entries.
-        bytes.make_room(self.rows(), keys.len(), keys.iter().map(Vec::len).sum(), 0)?;
         let of_row = self.indexes().len() + 1;
         for row in keys.chunks_exact(of_row) {
             for (index, entry) in self.indexes().iter().zip(row) {

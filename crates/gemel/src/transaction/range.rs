@@ -1,12 +1,16 @@
 //! The first and the last key of a range, and the deletion of a range.
 
+use super::room::no_room;
 use super::{Transaction, checked_range};
 use crate::engine::Handle;
 use crate::error::Result;
 use crate::ids::Direction;
 use crate::key::Key;
 use crate::keyspace::Keyspace;
+use crate::row::{Deletions, EachToDelete};
+use std::cell::Cell;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 
 impl Transaction {
     /// Returns a copy of the first key of a range and its value, or none if the range has no key. The transaction's own
@@ -60,7 +64,9 @@ impl Transaction {
     /// transaction commits a write of one of these keys. At [`Isolation::Serializable`](crate::Isolation::Serializable) it
     /// also fails if another one adds a key to the range; at the other levels such a key stays.
     ///
-    /// Each key takes memory until the commit. To delete all rows of a table at once, use
+    /// Each key takes memory until the commit, which counts against
+    /// [`Options::pending_limit_bytes`](crate::Options::pending_limit_bytes) while the range is read. A call that finds
+    /// more keys than there is room for deletes none. To delete all rows of a table at once, use
     /// [`Database::truncate_table`](crate::Database::truncate_table).
     ///
     /// ```
@@ -90,24 +96,63 @@ impl Transaction {
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
     ) -> Result<usize> {
-        let keyspace = self.writable(keyspace)?;
-        let range = checked_range(lower, upper)?;
-        if range.is_empty() {
-            return Ok(0);
-        }
-        // One scan, so at read committed too the keys are those of one moment.
         let mut keys = Vec::new();
-        self.scan_range(keyspace, range, Direction::Forward, true, |key, _| {
-            keys.push(Key::new(key));
-            ControlFlow::Continue(())
-        })?;
         // All or none: the transaction may go on after a rejected call.
-        self.make_room_for_writes(keyspace, keys.len(), keys.iter().map(Key::len).sum(), 0)?;
+        self.scan_to_delete(keyspace, lower, upper, &mut |key, _| {
+            keys.push(Key::new(key));
+            Ok(Deletions { keys: 1, bytes: key.len() })
+        })?;
+        let keyspace = self.writable(keyspace)?;
         let count = keys.len();
         for key in keys {
             self.write(keyspace, key, None, Handle::None)?;
         }
+        self.give_room_back();
         Ok(count)
+    }
+
+    /// Passes the keys of a range and their values to `each`, and makes room for the deletions that it returns. Stops
+    /// at the first one without room, so the caller holds no more keys than there is room for. A call that fails has
+    /// read nothing, and holds nothing.
+    pub(crate) fn scan_to_delete(
+        &mut self,
+        keyspace: &Keyspace,
+        lower: Bound<&[u8]>,
+        upper: Bound<&[u8]>,
+        each: &mut EachToDelete<'_>,
+    ) -> Result<()> {
+        let keyspace = self.writable(keyspace)?;
+        let range = checked_range(lower, upper)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        // What the scan makes and notes of the transaction's own counts before the room that is left.
+        self.make_room_for_scan(true)?;
+        self.writes.order_if_many();
+        self.end_walk();
+        let (core, held) = (Arc::clone(&self.core), self.held());
+        let (bytes, mut ahead) = (self.bytes_of_deletions(), self.room_ahead(&core));
+        let (mut all, mut failure, is_rejected) = (Deletions::default(), Ok(()), Cell::new(false));
+        let mut add = |key: &[u8], value: &[u8]| {
+            all.add(each(key, value)?);
+            if ahead.reach(bytes(all)) {
+                return Ok(());
+            }
+            Err(no_room(&core.pending, held, format_args!("more than {} more", bytes(all))))
+        };
+        let each = |key: &[u8], value: &[u8]| match add(key, value) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Err(error);
+                is_rejected.set(true);
+                ControlFlow::Break(())
+            }
+        };
+        // One scan, so at read committed too the keys are those of one moment.
+        self.scan_and_note(keyspace, range, Direction::Forward, true, each, || !is_rejected.get())?;
+        failure?;
+        self.keep_ahead(ahead);
+        Ok(())
     }
 
     fn end_of(

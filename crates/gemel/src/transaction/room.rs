@@ -6,6 +6,7 @@
 
 use super::savepoint::OPEN_BYTES;
 use super::{Seen, Transaction, scanned};
+use crate::coordinator::Coordinator;
 use crate::error::{Error, Result};
 use crate::ids::KeyspaceId;
 use crate::key::Key;
@@ -13,7 +14,10 @@ use crate::keyspace::Keyspace;
 use crate::mvcc::version_bytes;
 use crate::options::Isolation;
 use crate::order::clock::Timestamp;
-use crate::pending::{LONGEST_KEY_BYTES, Room, STEP_BYTES, key_bytes, map_entry_bytes, view_bytes};
+use crate::pending::{
+    Ahead, LONGEST_KEY_BYTES, PendingLimit, Room, STEP_BYTES, key_bytes, map_entry_bytes, view_bytes,
+};
+use crate::row::Deletions;
 
 /// Bytes for which a commit indexes a read, if there are many.
 const WATCHED_BYTES: u64 = map_entry_bytes(size_of::<(usize, KeyspaceId, &Key, Timestamp)>());
@@ -28,7 +32,7 @@ impl Transaction {
     }
 
     /// Returns the bytes that the transaction holds, and those that its commit takes in addition.
-    fn held(&self) -> u64 {
+    pub(super) fn held(&self) -> u64 {
         let seen = (self.seen.capacity() * size_of::<Seen>()) as u64 + self.seen_bytes;
         self.writes.bytes() + self.savepoints.bytes() + self.scanned.bytes() + self.views_bytes + seen
     }
@@ -48,13 +52,7 @@ impl Transaction {
         let missing = held.saturating_add(bytes).saturating_sub(self.room.bytes);
         let limit = &self.core.pending;
         let Some(got) = limit.take(missing, missing.max(STEP_BYTES)) else {
-            return Err(Error::Capacity(format!(
-                "the transaction holds {held} bytes until it ends and needs up to {bytes} more, but of the limit of \
-                 {} bytes (pending_limit_bytes) running transactions have taken {}: commit or roll back, do the work \
-                 in several transactions, or raise the limit",
-                limit.limit,
-                limit.taken()
-            )));
+            return Err(no_room(limit, held, format_args!("up to {bytes} more")));
         };
         self.room.bytes += got;
         self.room.taken += got;
@@ -88,8 +86,8 @@ impl Transaction {
         keys: usize,
         values: usize,
     ) -> Result<()> {
-        let bytes = self.writes.most_bytes(writes, keys, values)
-            + self.savepoints.most_bytes(writes, keys)
+        let bytes = self.writes.rate().most_bytes(writes, keys, values)
+            + self.savepoints.rate().most_bytes(writes, keys)
             + self.walk_room();
         if self.held().saturating_add(bytes) <= self.room.bytes {
             return Ok(());
@@ -101,6 +99,26 @@ impl Transaction {
             self.core.engines[engine].check_room(versions)?;
         }
         self.take_room(bytes)
+    }
+
+    /// Returns room for deletions that a scan finds, which is about to begin. It grows by [`Ahead::reach`], and becomes
+    /// the transaction's with [`Transaction::keep_ahead`].
+    pub(super) fn room_ahead<'c>(&self, core: &'c Coordinator) -> Ahead<'c> {
+        let spare = self.room.bytes.saturating_sub(self.held() + self.scan_room(true));
+        Ahead::new(&core.pending, spare)
+    }
+
+    /// Returns the most bytes that deletions add, as a function that does not need the transaction.
+    pub(super) fn bytes_of_deletions(&self) -> impl Fn(Deletions) -> u64 + use<> {
+        let (writes, savepoints) = (self.writes.rate(), self.savepoints.rate());
+        move |all| writes.most_bytes(all.keys, all.bytes, 0) + savepoints.most_bytes(all.keys, all.bytes)
+    }
+
+    /// Makes room that was taken ahead the transaction's own.
+    pub(super) fn keep_ahead(&mut self, ahead: Ahead<'_>) {
+        let taken = ahead.keep();
+        self.room.bytes += taken;
+        self.room.taken += taken;
     }
 
     /// Makes room for what the read of a key leaves behind.
@@ -117,13 +135,18 @@ impl Transaction {
 
     /// Makes room for what a scan leaves behind.
     pub(super) fn make_room_for_scan(&mut self, with_own: bool) -> Result<()> {
+        self.reserve(self.scan_room(with_own))
+    }
+
+    /// Returns the bytes of what a scan leaves behind.
+    fn scan_room(&self, with_own: bool) -> u64 {
         let own = if with_own { self.writes.bytes_of_order_if_many() } else { 0 };
         let noted = match self.isolation {
             Isolation::ReadCommitted => SCAN_BYTES,
             Isolation::Snapshot => 0,
             Isolation::Serializable => self.seen_room() + 2 * LONGEST_KEY_BYTES,
         };
-        self.reserve(own + noted + self.walk_room())
+        own + noted + self.walk_room()
     }
 
     /// Makes room for what a step of a cursor leaves behind, apart from its scan.
@@ -156,9 +179,22 @@ impl Transaction {
     }
 }
 
+/// Returns the error of a call that needs more than the limit leaves.
+#[cold]
+pub(super) fn no_room(limit: &PendingLimit, held: u64, needed: std::fmt::Arguments<'_>) -> Error {
+    Error::Capacity(format!(
+        "the transaction holds {held} bytes until it ends and needs {needed}, but of the limit of {} bytes \
+         (pending_limit_bytes) running transactions have taken {}: commit or roll back, do the work in several \
+         transactions, or raise the limit",
+        limit.limit,
+        limit.taken()
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Place;
+    use super::super::savepoint::notes_bytes;
     use super::*;
     use crate::ids::Direction;
     use crate::pending::LONG_KEY_BYTES;
@@ -225,9 +261,11 @@ mod tests {
     #[test]
     fn the_documented_bytes_are_those_of_the_code() {
         let writes = crate::transaction::writes::Writes::default();
-        assert_eq!(writes.most_bytes(1, 0, 0) - LONG_KEY_BYTES - 15, 284);
+        assert_eq!(writes.rate().most_bytes(1, 0, 0) - LONG_KEY_BYTES - 15, 284);
         assert_eq!((size_of::<Seen>(), WATCHED_BYTES, view_bytes(&Key::new(b"k"))), (104, 88, 124));
         assert_eq!((scanned::most_bytes(0), map_entry_bytes(size_of::<Place>())), (2 * 142, 106));
+        assert_eq!((OPEN_BYTES, LONG_KEY_BYTES), (64, 46));
+        assert_eq!([0, 1, 2].map(notes_bytes), [0, 640 + 142, 640 + 2 * 142]);
     }
 
     #[test]

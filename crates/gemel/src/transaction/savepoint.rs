@@ -4,10 +4,9 @@ use super::Transaction;
 use super::writes::{Place, Value};
 use crate::error::{Error, Result};
 use crate::mvcc::version_bytes;
-use crate::pending::{LONG_KEY_BYTES, key_bytes, map_entry_bytes};
+use crate::pending::{LONG_KEY_BYTES, key_bytes, map_bytes};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::mem;
 
 /// A point of a transaction to which [`Transaction::rollback_to`] returns.
 #[derive(Debug)]
@@ -38,12 +37,39 @@ struct Open {
 
 /// Bytes of a savepoint without a note. Their list may be half empty.
 pub(super) const OPEN_BYTES: u64 = 2 * size_of::<Open>() as u64;
-/// Bytes of a note, without the heap memory of its key, and without its value.
-const NOTE_BYTES: u64 = map_entry_bytes(size_of::<(Place, Option<Value>)>());
 
-fn note_bytes(place: &Place, before: &Option<Value>) -> u64 {
+/// Returns the bytes of a savepoint's notes, without what they have on the heap.
+pub(super) const fn notes_bytes(notes: usize) -> u64 {
+    map_bytes(notes, size_of::<(Place, Option<Value>)>())
+}
+
+/// Returns the bytes that a note has on the heap: those of its key and of its value.
+fn heap_bytes(place: &Place, before: &Option<Value>) -> u64 {
     let value = before.as_ref().and_then(Option::as_ref);
-    NOTE_BYTES + key_bytes(&place.1) + value.map_or(0, |value| version_bytes(value.len()))
+    key_bytes(&place.1) + value.map_or(0, |value| version_bytes(value.len()))
+}
+
+/// The rate at which the notes of further writes take memory.
+#[derive(Clone, Copy)]
+pub(super) struct NoteRate {
+    /// Number of the newest savepoint's notes; none without a savepoint.
+    notes: Option<usize>,
+}
+
+impl NoteRate {
+    /// Returns the most bytes that the notes of a number of writes add, with so many bytes of keys in total.
+    pub(super) fn most_bytes(self, writes: usize, keys: usize) -> u64 {
+        let Some(notes) = self.notes else { return 0 };
+        // A value that a write replaces is counted among the writes already.
+        notes_bytes(notes + writes) - notes_bytes(notes) + writes as u64 * LONG_KEY_BYTES + keys as u64
+    }
+}
+
+impl Open {
+    /// Returns the bytes of the savepoint, without what its notes have on the heap.
+    fn bytes(&self) -> u64 {
+        OPEN_BYTES + notes_bytes(self.before.len())
+    }
 }
 
 impl Savepoints {
@@ -56,17 +82,17 @@ impl Savepoints {
         self.bytes
     }
 
-    /// Returns the most bytes that the notes of a number of writes add, with so many bytes of keys in total.
-    pub(super) fn most_bytes(&self, writes: usize, keys: usize) -> u64 {
-        // A value that a write replaces is counted among the writes already.
-        if self.open.is_empty() { 0 } else { writes as u64 * (NOTE_BYTES + LONG_KEY_BYTES) + keys as u64 }
+    /// Returns the rate at which the notes of further writes take memory.
+    pub(super) fn rate(&self) -> NoteRate {
+        NoteRate { notes: self.open.last().map(|open| open.before.len()) }
     }
 
     /// Notes that a key is being written. Must be called after each write while there is a savepoint.
     pub(super) fn note(&mut self, place: Place, before: Option<Value>) {
         if let Some(open) = self.open.last_mut() {
             // A later write of the same key has nothing to add: the rollback returns to the state before the first.
-            let bytes = note_bytes(&place, &before);
+            let notes = open.before.len();
+            let bytes = heap_bytes(&place, &before) + notes_bytes(notes + 1) - notes_bytes(notes);
             if let Entry::Vacant(entry) = open.before.entry(place) {
                 self.bytes += bytes;
                 entry.insert(before);
@@ -124,18 +150,19 @@ impl Transaction {
     /// Then nothing is undone.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let position = self.position(savepoint)?;
-        let newer = self.savepoints.open.drain(position + 1..).rev().map(|open| open.before);
-        let newer: Vec<_> = newer.collect();
-        let own = mem::take(&mut self.savepoints.open[position].before);
+        let mut undone = self.savepoints.open.split_off(position);
+        self.savepoints.bytes -= undone.iter().map(Open::bytes).sum::<u64>();
         // The newest first, so the oldest state of a key counts.
-        self.savepoints.bytes -= newer.len() as u64 * OPEN_BYTES;
-        for (place, before) in newer.into_iter().chain([own]).flatten() {
-            self.savepoints.bytes -= note_bytes(&place, &before);
+        undone.reverse();
+        for (place, before) in undone.into_iter().flat_map(|open| open.before) {
+            self.savepoints.bytes -= heap_bytes(&place, &before);
             match before {
                 None => self.writes.remove(&place),
                 Some(value) => self.writes.replace(&place, value),
             }
         }
+        self.savepoints.open.push(Open { number: savepoint.number, before: BTreeMap::new() });
+        self.savepoints.bytes += OPEN_BYTES;
         self.writes.shrink();
         self.give_room_back();
         Ok(())
@@ -150,9 +177,9 @@ impl Transaction {
         let position = self.position(&savepoint)?;
         for released in self.savepoints.open.split_off(position) {
             // An older savepoint must still undo the writes. It keeps its own state of a key, which is older.
-            self.savepoints.bytes -= OPEN_BYTES;
+            self.savepoints.bytes -= released.bytes();
             for (place, before) in released.before {
-                self.savepoints.bytes -= note_bytes(&place, &before);
+                self.savepoints.bytes -= heap_bytes(&place, &before);
                 self.savepoints.note(place, before);
             }
         }

@@ -59,7 +59,21 @@ impl Transaction {
         range: KeyRange,
         direction: Direction,
         with_own: bool,
+        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<Timestamp> {
+        self.scan_and_note(keyspace, range, direction, with_own, each, || true)
+    }
+
+    /// Does the same as [`Transaction::scan_range`]. Calls `counts` at the end. If it returns false, the transaction
+    /// notes nothing of what it has read, because nobody learns of it.
+    pub(super) fn scan_and_note(
+        &mut self,
+        keyspace: &Keyspace,
+        range: KeyRange,
+        direction: Direction,
+        with_own: bool,
         mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        counts: impl FnOnce() -> bool,
     ) -> Result<Timestamp> {
         let engine = keyspace.engine_index();
         self.make_room_for_scan(with_own)?;
@@ -116,7 +130,7 @@ impl Transaction {
                 let _ = own.rest(&mut deliver);
             }
         }
-        if covering {
+        if covering && counts() {
             let range = part_read(range, last, direction);
             if let (Some(trace), Some(mut scanned)) = (&mut self.trace, scanned) {
                 scanned.cover(&range);

@@ -67,6 +67,23 @@ const WRITE_BYTES: u64 =
 /// Bytes of a write's place in the order.
 const ORDER_BYTES: u64 = map_entry_bytes(size_of::<Place>());
 
+/// The rate at which further writes take memory.
+#[derive(Clone, Copy)]
+pub(super) struct WriteRate {
+    is_ordered: bool,
+}
+
+impl WriteRate {
+    /// Returns the most bytes that a number of writes add, with so many bytes of keys and values in total.
+    pub(super) fn most_bytes(self, writes: usize, keys: usize, values: usize) -> u64 {
+        let ordered = if self.is_ordered { ORDER_BYTES + LONG_KEY_BYTES } else { 0 };
+        // The size of a version is rounded up to a multiple of 16.
+        let each = WRITE_BYTES + version_bytes(0) + 15 + LONG_KEY_BYTES + ordered;
+        // A key is in the table, in the record, and in the order.
+        writes as u64 * each + 3 * keys as u64 + 2 * values as u64
+    }
+}
+
 fn write_bytes(key: &Key) -> u64 {
     WRITE_BYTES + key_bytes(key) + key.len() as u64
 }
@@ -106,13 +123,9 @@ impl Writes {
         self.version_bytes[engine]
     }
 
-    /// Returns the most bytes that a number of writes add, with so many bytes of keys and values in total.
-    pub(super) fn most_bytes(&self, writes: usize, keys: usize, values: usize) -> u64 {
-        let ordered = if self.ordered.is_some() { ORDER_BYTES + LONG_KEY_BYTES } else { 0 };
-        // The size of a version is rounded up to a multiple of 16.
-        let each = WRITE_BYTES + version_bytes(0) + 15 + LONG_KEY_BYTES + ordered;
-        // A key is in the table, in the record, and in the order.
-        writes as u64 * each + 3 * keys as u64 + 2 * values as u64
+    /// Returns the rate at which further writes take memory.
+    pub(super) fn rate(&self) -> WriteRate {
+        WriteRate { is_ordered: self.ordered.is_some() }
     }
 
     fn whole_order(&self) -> u64 {
