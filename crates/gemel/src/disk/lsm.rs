@@ -421,9 +421,11 @@ impl Store for LsmStore {
         if self.tree.table_count() == 0 {
             return Ok(true);
         }
-        room(self.disk_bytes())?;
+        // It must not take the last space, which a flush may need meanwhile.
+        room(self.disk_bytes().saturating_mul(2))?;
         let dropping = self.dropping(watermark);
         self.merge(|tree| tree.major_compact(FILE_BYTES, dropping.unwrap_or(KEEP_ALL)))?;
+        self.pause.lock().end();
         Ok(dropping.is_some())
     }
 

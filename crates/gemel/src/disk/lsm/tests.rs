@@ -2,6 +2,7 @@
 
 use super::*;
 use proptest::prelude::*;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -194,6 +195,26 @@ fn a_merge_of_dead_versions_is_interrupted_and_leaves_nothing() {
     assert_eq!(table_files(&store).len(), store.tree.table_count());
     assert_eq!(stamp(&store, "k", 4), Some(4));
     assert_eq!(store.tree.approximate_len(), 35);
+}
+
+#[test]
+fn a_merge_on_request_asks_for_twice_its_files_and_ends_the_pause_of_other_merges() {
+    let (_directory, store) = store();
+    put_versions(&store, 1..=2);
+    store.pause.lock().begin(std::time::Duration::from_secs(3600));
+    let (before, asked) = (store.disk_bytes(), Cell::new(0));
+    let room = |refuses: bool| {
+        let asked = &asked;
+        move |bytes| {
+            asked.set(bytes);
+            if refuses { Err(Error::DiskFull("for the test".into())) } else { Ok(()) }
+        }
+    };
+    assert!(matches!(store.compact_all(Timestamp(2), &room(true)), Err(Error::DiskFull(_))));
+    assert_eq!((asked.get(), store.disk_bytes()), (2 * before, before));
+    assert!(!store.pause.lock().is_over(), "nothing was merged");
+    assert!(store.compact_all(Timestamp(2), &room(false)).unwrap());
+    assert!(store.disk_bytes() < 2 * before / 3 && store.pause.lock().is_over());
 }
 
 /// A change of the store.
