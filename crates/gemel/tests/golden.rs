@@ -10,7 +10,8 @@
 
 use gemel::row::{ColumnType, Schema, Table, Value};
 use gemel::{Database, Engine, Isolation, LogMode, Options};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
 /// Rows of each table. The first half is in a checkpoint and in files of the disk engine, the rest in the log.
@@ -98,6 +99,21 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// Copies of the databases of every version, with their log modes.
+fn copies() -> Vec<(PathBuf, LogMode, tempfile::TempDir)> {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let versions = std::fs::read_dir(golden).unwrap().map(|version| version.unwrap().path());
+    let copies = versions.flat_map(|version| {
+        [("shared", LogMode::Shared), ("per-engine", LogMode::PerEngine)].map(|(name, log)| {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join(version.file_name().unwrap()).join(name);
+            copy(&version.join(name), &path);
+            (path, log, directory)
+        })
+    });
+    copies.collect()
+}
+
 /// An earlier version rejects a log that this one has continued, by the format of the newest segment.
 fn newest_segments_have_the_newest_format(path: &Path) {
     let names =
@@ -142,6 +158,105 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         }
     }
     assert!(opened >= 4, "{opened} databases are few");
+}
+
+/// The files of the logs with their contents, by name. Zeros at the end are left out: an opening cuts them.
+fn logs(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let logs = files.filter(|file| file.extension().is_some_and(|kind| kind == "log"));
+    let named = logs.map(|file| {
+        let mut content = std::fs::read(&file).unwrap();
+        let end = content.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        content.truncate(end);
+        (file.file_name().unwrap().to_str().unwrap().to_owned(), content)
+    });
+    named.collect()
+}
+
+fn number(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+/// Appends an empty segment of an earlier format to each log, as an earlier version leaves it that has opened the
+/// database and has written nothing. Returns the names of these segments.
+fn append_empty_segments(path: &Path) -> Vec<String> {
+    let logs = logs(path);
+    let kind = |name: &str| name.split('-').next().unwrap().to_owned();
+    let mut appended = Vec::new();
+    for (name, content) in &logs {
+        if logs.keys().any(|other| kind(other) == kind(name) && other > name) {
+            continue;
+        }
+        // The batches: magic, checksum, bytes of records, position, durable position.
+        let (mut end, mut at) = (number(content, 24), 64);
+        while content
+            .get(at + 16..at + 24)
+            .is_some_and(|_| number(content, at + 16) == end && content[at] == 0xB7)
+        {
+            let bytes = 32 + number(content, at + 8);
+            (end, at) = (end + bytes, at + bytes as usize);
+        }
+        assert!(end > number(content, 24), "{name} has batches");
+        let mut header = content[..64].to_vec();
+        header[8..12].copy_from_slice(&2_u32.to_le_bytes());
+        header[24..32].copy_from_slice(&end.to_le_bytes());
+        let sum = crc32fast::hash(&header[..60]);
+        header[60..].copy_from_slice(&sum.to_le_bytes());
+        let empty = format!("{}-{end:016x}.log", kind(name));
+        std::fs::write(path.join(&empty), header).unwrap();
+        appended.push(empty);
+    }
+    appended
+}
+
+#[test]
+fn reading_a_database_of_an_earlier_version_leaves_its_logs_as_they_were() {
+    for (path, log, _directory) in copies() {
+        for with_empty in [false, true] {
+            if with_empty {
+                append_empty_segments(&path);
+            }
+            let before = logs(&path);
+            assert!(gemel::check(&path).unwrap().is_good());
+            let db = Database::open(&path, options(log)).unwrap();
+            ENGINES.iter().for_each(|engine| check(&db, &db.table(engine.name()).unwrap()));
+            db.sizes().unwrap();
+            db.close().unwrap();
+            assert!(
+                logs(&path) == before,
+                "{}: {:?} became {:?}",
+                path.display(),
+                before.keys(),
+                logs(&path).keys()
+            );
+        }
+    }
+}
+
+#[test]
+fn an_empty_segment_of_an_earlier_format_is_replaced_before_it_gets_records() {
+    for (path, log, _directory) in copies() {
+        let empty = append_empty_segments(&path);
+        for more in [ROWS, ROWS + 1] {
+            let db = Database::open(&path, options(log)).unwrap();
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            for engine in ENGINES {
+                let table = db.table(engine.name()).unwrap();
+                check(&db, &table);
+                table.insert(&mut transaction, &values(more, &parts(more))).unwrap();
+            }
+            transaction.commit().unwrap().wait().unwrap();
+            drop(db);
+            let logs = logs(&path);
+            for name in &empty {
+                assert!(logs[name].len() > 64, "{name} has no record");
+                assert_eq!(logs[name][8..12], 3_u32.to_le_bytes(), "{name}");
+            }
+        }
+        newest_segments_have_the_newest_format(&path);
+        let report = gemel::check(&path).unwrap();
+        assert!(report.is_good(), "{report}");
+    }
 }
 
 #[test]

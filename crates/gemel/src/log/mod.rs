@@ -197,10 +197,6 @@ impl Log {
         let limits = Limits { segment: segment_bytes, spares: policy.spare_bytes };
         let segments = Arc::new(Segments::find(Arc::clone(&files), directory, name, database, limits)?);
         let Newest { mut file, header } = match segments.newest()? {
-            // An earlier version could not read the records that follow, and finds that from the segment's format.
-            Some(Newest { header, .. }) if header.format < frame::FORMAT && header.first < end.0 => {
-                segments.begin(end.0).map_err(Failure::error)?
-            }
             Some(newest) => newest,
             None if end == Lsn(0) => segments.begin(0).map_err(Failure::error)?,
             None => return Err(reader::nothing_there(directory, name, end)),

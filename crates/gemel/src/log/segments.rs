@@ -121,12 +121,18 @@ impl Segments {
         Ok(Some(Newest { file, header }))
     }
 
-    /// Begins a segment at `first`. When this returns, its header and name are durable, and batches can be written.
+    /// Begins a segment at `first`. Replaces an empty one that begins there. When this returns, its header and name are
+    /// durable, and batches can be written.
     pub(super) fn begin(&self, first: u64) -> Result<Newest, Failure> {
         let path = self.path(first, SEGMENT);
+        let replaces = lock(&self.known).segments.back() == Some(&first);
         let (mut file, at) = match self.take_spare() {
             Some(spare) => spare,
-            None => (self.files.create(&path).map_err(Failure::of_write)?, path.clone()),
+            None => {
+                // The next opening removes a spare that stays after a crash.
+                let at = if replaces { self.path(first, SPARE) } else { path.clone() };
+                (self.files.create(&at).map_err(Failure::of_write)?, at)
+            }
         };
         let header = frame::Segment { format: frame::FORMAT, database: self.database, first };
         let refused = |error| {
@@ -145,7 +151,9 @@ impl Segments {
             }
         }
         self.files.sync_dir(&self.directory).map_err(Failure::Final)?;
-        lock(&self.known).segments.push_back(first);
+        if !replaces {
+            lock(&self.known).segments.push_back(first);
+        }
         Ok(Newest { file, header })
     }
 

@@ -95,7 +95,10 @@ impl Writer {
 
     fn write(&mut self, work: &mut Work) -> Result<(), Failure> {
         let first = self.header.first;
-        if work.start > first && work.end - first > self.segments.limits.segment {
+        let is_full = work.start > first && work.end - first > self.segments.limits.segment;
+        // An earlier version could not read the records that follow, and finds that from the segment's format. Only the
+        // first batch after an opening meets such a segment: reading a database leaves it as it was.
+        if is_full || self.header.format < frame::FORMAT {
             self.rotate(work.start)?;
         }
         debug_assert_eq!(self.blocks.end(), frame::SEGMENT_HEADER as u64 + (work.start - self.header.first));
@@ -126,8 +129,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins a new segment at `first`. Syncs the old one first, whatever the durability option. So an existing segment
-    /// proves that everything before it had been durable.
+    /// Begins a new segment at `first`, instead of the newest one if that is empty. Syncs the old one first, whatever
+    /// the durability option. So an existing segment proves that everything before it had been durable.
     fn rotate(&mut self, first: u64) -> Result<(), Failure> {
         self.file.sync().map_err(Failure::Final)?;
         fail_point("log.before_segment");
