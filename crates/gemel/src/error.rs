@@ -121,7 +121,21 @@ impl Error {
     /// Returns true if the same transaction may succeed when it is retried.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
+        // The same ones as in `copy_if_retryable`.
         matches!(self, Self::Conflict { .. } | Self::Csr(_) | Self::TooOld(_) | Self::Moved(_))
+    }
+
+    /// Returns a copy of a retryable error.
+    pub(crate) fn copy_if_retryable(&self) -> Option<Self> {
+        match self {
+            Self::Conflict { kind, engine, keyspace } => {
+                Some(Self::Conflict { kind: *kind, engine, keyspace: keyspace.clone() })
+            }
+            Self::Csr(why) => Some(Self::Csr(why)),
+            Self::TooOld(why) => Some(Self::TooOld(why.clone())),
+            Self::Moved(name) => Some(Self::Moved(name.clone())),
+            _ => None,
+        }
     }
 
     /// Returns true if a handle is older than the last change of its table or keyspace. Then get the table again, and

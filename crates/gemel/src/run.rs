@@ -23,7 +23,10 @@ impl Database {
     ///
     /// If `work` or the commit fails with a retryable error ([`Error::is_retryable`]), all of it starts again in a new
     /// transaction, after a short random pause that grows with each attempt. So `work` may run several times: it should
-    /// do nothing outside the transaction that must not happen twice. It must pass on the errors of the transaction.
+    /// do nothing outside the transaction that must not happen twice.
+    ///
+    /// `work` should pass on the errors of the transaction. If a call of the transaction has returned a retryable
+    /// error, nothing is committed, even if `work` ignores the error and returns a result: all of it starts again.
     ///
     /// If `work` fails with another error or panics, the transaction is rolled back, and there is no further attempt.
     /// (There is one if a call of the transaction has returned a retryable error, which `work` has replaced.)
@@ -60,8 +63,8 @@ impl Database {
     /// returned as it is. (`run` has only one error type so that the compiler can infer the type of its closure.)
     ///
     /// The transaction decides on a further attempt: there is one if a call of the transaction has returned a retryable
-    /// error ([`Error::is_retryable`]), whatever error `work` has made of it, or if the commit has. Errors of other
-    /// transactions do not count.
+    /// error ([`Error::is_retryable`]), whatever error or result `work` has made of it, or if the commit has. Errors of
+    /// other transactions do not count.
     ///
     /// ```
     /// # use gemel::{Database, Engine, Isolation, Options};
@@ -93,7 +96,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// The error of `work`, or the one that `E` makes of an error of [`Database::run`].
+    /// The error of `work`, or the one that `E` makes of an error of [`Database::run`], or of a retryable error that a
+    /// call returned and that `work` ignored.
     pub fn try_run<T, E: From<Error>>(
         &self,
         isolation: Isolation,
@@ -153,7 +157,7 @@ impl Database {
             let mut transaction = self.begin(isolation)?;
             // A failed transaction ends here, before the pause: its snapshot and its slot are free meanwhile.
             let (error, is_lost) = match work(&mut transaction) {
-                Ok(result) => match transaction.commit() {
+                Ok(result) => match commit_unless_lost(transaction) {
                     Ok(ticket) => return Ok((result, ticket)),
                     Err(error) => {
                         let is_lost = error.is_retryable();
@@ -161,7 +165,7 @@ impl Database {
                     }
                 },
                 Err(error) => {
-                    let is_lost = transaction.is_lost() || is_retryable(&error);
+                    let is_lost = transaction.take_loss().is_some() || is_retryable(&error);
                     transaction.rollback();
                     (error, is_lost)
                 }
@@ -171,6 +175,18 @@ impl Database {
             }
             pause(attempt);
             attempt += 1;
+        }
+    }
+}
+
+/// Commits a transaction, unless a call has returned a retryable error, which is returned again. The work may have
+/// taken that error for an answer, so its result and its writes are worth nothing.
+fn commit_unless_lost(mut transaction: Transaction) -> Result<Ticket> {
+    match transaction.take_loss() {
+        None => transaction.commit(),
+        Some(error) => {
+            transaction.rollback();
+            Err(error)
         }
     }
 }
@@ -327,6 +343,50 @@ mod tests {
         });
         assert_eq!((outcome.unwrap_err().to_string(), runs), ("sold out".to_owned(), 3));
         assert_eq!((shop.db.state().rolled_back, shop.value(0)), (3, None));
+    }
+
+    /// A closure may take a retryable error for an answer, and return a result that rests on it.
+    #[test]
+    fn a_lost_transaction_is_never_committed_although_the_closure_returns_a_result() {
+        let shop = shop();
+        let (mut runs, mut pauses) = (0, 0);
+        let work = |transaction: &mut Transaction| {
+            runs += 1;
+            shop.put(transaction, b"mine")?;
+            if runs < 3 {
+                // As if a call had returned it: the registry rejects a transaction only in a race.
+                let _ = transaction.noted(Err::<(), _>(Error::Csr("for the test")));
+            }
+            Ok::<_, Error>(runs)
+        };
+        let outcome = shop.db.attempt(Isolation::Snapshot, work, |_| false, |_| pauses += 1);
+        assert_eq!((outcome.unwrap().0, pauses), (3, 2));
+        assert_eq!((shop.db.state().rolled_back, shop.value(0)), (2, Some(b"mine".to_vec())));
+
+        // The last attempt returns the error that the closure did not pass on.
+        let work = |transaction: &mut Transaction| {
+            shop.put(transaction, b"lost")?;
+            let _ = transaction.noted(Err::<(), _>(Error::Moved("hot".into())));
+            Ok::<_, Error>(())
+        };
+        let outcome = shop.db.attempt(Isolation::Snapshot, work, |_| false, |_| ());
+        assert!(matches!(&outcome, Err(Error::Moved(name)) if name == "hot"), "{outcome:?}");
+        assert_eq!(shop.value(0), Some(b"mine".to_vec()));
+    }
+
+    #[test]
+    fn a_read_of_a_table_that_moved_meanwhile_is_repeated_although_the_closure_ignores_its_error() {
+        let shop = shop();
+        shop.interfere(b"value");
+        let mut runs = 0;
+        let seen = shop.db.try_run(Isolation::Snapshot, |transaction| {
+            runs += 1;
+            if runs == 1 {
+                shop.db.move_keyspace("hot", Engine::Disk)?;
+            }
+            Ok::<_, Error>(transaction.get(&shop.spaces[0], b"k").ok().flatten())
+        });
+        assert_eq!((seen.unwrap(), runs), (Some(b"value".to_vec()), 2));
     }
 
     #[test]

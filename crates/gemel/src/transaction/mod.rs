@@ -32,8 +32,7 @@ use scanned::{ScannedViews, Walk};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use writes::{Pending, Place, Value, Writes};
 
@@ -111,8 +110,8 @@ pub struct Transaction {
     room: Room,
     pub(crate) trace: Option<Box<Trace>>,
     failed: Option<Count>,
-    /// True once a call has returned a retryable error.
-    lost: AtomicBool,
+    /// The first retryable error that a call has returned.
+    lost: OnceLock<Error>,
     ended: bool,
 }
 
@@ -210,7 +209,7 @@ impl Transaction {
             room: Room::new(),
             trace,
             failed: None,
-            lost: AtomicBool::new(false),
+            lost: OnceLock::new(),
             ended: false,
         })
     }
@@ -235,16 +234,17 @@ impl Transaction {
     #[inline]
     pub(crate) fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
         if let Err(error) = &outcome
-            && error.is_retryable()
+            && let Some(error) = error.copy_if_retryable()
         {
-            self.lost.store(true, Ordering::Relaxed);
+            // The first one is the cause.
+            let _ = self.lost.set(error);
         }
         outcome
     }
 
-    /// Returns true if a call has returned a retryable error, so only a new transaction can succeed.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
+    /// Returns the first retryable error that a call has returned, if there is one: only a new transaction can succeed.
+    pub(crate) fn take_loss(&mut self) -> Option<Error> {
+        self.lost.take()
     }
 
     /// Returns the outcome of a read of a keyspace, or an error if the read may have missed rows or files, because the
