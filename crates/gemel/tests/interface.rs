@@ -22,7 +22,7 @@ fn schema() -> Schema {
 /// The start of a program, which does the same each time.
 fn start(db: &Database) -> gemel::Result<(Table, Keyspace)> {
     Ok((
-        db.open_or_create_table("t", schema(), Engine::Memory)?,
+        db.open_or_create_table("t", Engine::Memory, schema())?,
         db.open_or_create_keyspace("k", Engine::Memory)?,
     ))
 }
@@ -85,7 +85,7 @@ fn the_error_of_a_start_with_another_schema_lists_each_difference() {
     let mut now = db.table("t").unwrap().schema().clone();
     now.indexes.reverse();
     assert_eq!(now.indexes[0], index);
-    db.open_or_create_table("t", now.clone(), Engine::Disk).unwrap();
+    db.open_or_create_table("t", Engine::Disk, now.clone()).unwrap();
     db.create_table("t", Engine::Memory, now).unwrap();
 }
 
@@ -188,7 +188,7 @@ fn a_range_with_crossed_bounds_is_empty_with_own_writes_too() {
     for (engine, level) in ENGINES.into_iter().flat_map(|engine| LEVELS.map(|level| (engine, level))) {
         let directory = tempfile::tempdir().unwrap();
         let db = open(&directory.path().join("db"));
-        let table = db.open_or_create_table("t", schema(), engine).unwrap();
+        let table = db.open_or_create_table("t", engine, schema()).unwrap();
         let mut transaction = db.begin(level).unwrap();
         let (low, high) = ([Value::Int(2)], [Value::Int(4)]);
         let crossed = RowRange::new(Bound::Included(&high), Bound::Included(&low));
@@ -218,7 +218,7 @@ fn a_read_only_transaction_rejects_writes_and_has_no_conflicts() {
     for engine in ENGINES {
         let directory = tempfile::tempdir().unwrap();
         let db = open(&directory.path().join("db"));
-        let table = db.open_or_create_table("t", schema(), engine).unwrap();
+        let table = db.open_or_create_table("t", engine, schema()).unwrap();
         let keyspace = db.open_or_create_keyspace("k", engine).unwrap();
         db.run(Isolation::Snapshot, |transaction| {
             transaction.put(&keyspace, b"a", b"1")?;
@@ -263,7 +263,7 @@ fn the_ends_of_a_range_are_found_among_committed_rows_and_own_ones() {
     for (engine, level) in ENGINES.into_iter().flat_map(|engine| LEVELS.map(|level| (engine, level))) {
         let directory = tempfile::tempdir().unwrap();
         let db = open(&directory.path().join("db"));
-        let table = db.open_or_create_table("t", schema(), engine).unwrap();
+        let table = db.open_or_create_table("t", engine, schema()).unwrap();
         let keyspace = db.open_or_create_keyspace("k", engine).unwrap();
         let all = Bound::Unbounded;
         let mut transaction = db.begin(level).unwrap();
@@ -341,7 +341,7 @@ fn keys(transaction: &mut Transaction, keyspace: &Keyspace) -> Vec<u8> {
 /// Makes a table and a keyspace with the rows 1 to 8.
 fn eight(db: &Database, engine: Engine) -> (Table, Keyspace) {
     let schema = schema().unique_index("unique", ["place"]);
-    let table = db.open_or_create_table("t", schema, engine).unwrap();
+    let table = db.open_or_create_table("t", engine, schema).unwrap();
     let keyspace = db.open_or_create_keyspace("k", engine).unwrap();
     db.run(Isolation::Snapshot, |transaction| {
         (1..=8_u8).try_for_each(|id| {
@@ -450,7 +450,7 @@ fn many_rows_are_deleted_at_once_while_others_are_written() {
     for engine in ENGINES {
         let directory = tempfile::tempdir().unwrap();
         let db = open(&directory.path().join("db"));
-        let table = db.open_or_create_table("t", schema(), engine).unwrap();
+        let table = db.open_or_create_table("t", engine, schema()).unwrap();
         db.run(Isolation::Snapshot, |transaction| {
             (0..3_000).try_for_each(|id| table.insert(transaction, &row(id, id % 7)))
         })

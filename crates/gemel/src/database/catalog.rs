@@ -106,7 +106,7 @@ impl Database {
     /// keyspace has the name of the table or of one of its indexes (`TABLE.INDEX`). The order of indexes does not
     /// matter. [`Error::Io`] if the manifest can't be written.
     pub fn create_table(&self, name: &str, engine: Engine, schema: Schema) -> Result<Table> {
-        self.open_or_make_table(name, schema, engine, true)
+        self.open_or_make_table(name, engine, schema, true)
     }
 
     /// Returns the table of this name, in whatever engine it is. Makes it in the engine `home` if it does not exist. So
@@ -119,13 +119,13 @@ impl Database {
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let db = Database::open(directory.path().join("db"), Options::default())?;
     /// let schema = || Schema::new().column("number", ColumnType::I64).primary_key(["number"]);
-    /// db.open_or_create_table("orders", schema(), Engine::Memory)?;
+    /// db.open_or_create_table("orders", Engine::Memory, schema())?;
     /// db.move_table("orders", Engine::Disk)?;
-    /// db.open_or_create_table("orders", schema(), Engine::Memory)?;
+    /// db.open_or_create_table("orders", Engine::Memory, schema())?;
     /// assert_eq!(db.tables(), [("orders".to_owned(), Engine::Disk)]);
     ///
     /// let wider = schema().nullable("note", ColumnType::Text);
-    /// let error = db.open_or_create_table("orders", wider, Engine::Memory).unwrap_err();
+    /// let error = db.open_or_create_table("orders", Engine::Memory, wider).unwrap_err();
     /// assert!(error.to_string().contains("column note (a text, nullable) is missing"));
     /// # Ok(())
     /// # }
@@ -134,16 +134,16 @@ impl Database {
     /// # Errors
     /// Same as [`Database::create_table`], except that the engine does not matter. If the table exists with another
     /// schema, the error lists the differences.
-    pub fn open_or_create_table(&self, name: &str, schema: Schema, home: Engine) -> Result<Table> {
-        self.open_or_make_table(name, schema, home, false)
+    pub fn open_or_create_table(&self, name: &str, home: Engine, schema: Schema) -> Result<Table> {
+        self.open_or_make_table(name, home, schema, false)
     }
 
     /// Returns a table, or makes it. One that exists must be in the engine if `must_be_there`.
     fn open_or_make_table(
         &self,
         name: &str,
-        schema: Schema,
         engine: Engine,
+        schema: Schema,
         must_be_there: bool,
     ) -> Result<Table> {
         // The whole schema is validated before anything is made.

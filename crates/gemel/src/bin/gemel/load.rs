@@ -183,7 +183,7 @@ impl Load<'_> {
                 let schema = object.remove("schema").unwrap_or_default();
                 let schema = serde_json::from_value::<Schema>(schema)
                     .map_err(|error| self.lines.damaged(&format!("the schema can't be read: {error}")))?;
-                let table = self.db.open_or_create_table(&table, of_today(&schema), engine);
+                let table = self.db.open_or_create_table(&table, engine, of_today(&schema));
                 table.map(|table| Part::Table(Box::new(table)))
             }
             (None, Some(keyspace)) => self.db.open_or_create_keyspace(&keyspace, engine).map(Part::Keyspace),
