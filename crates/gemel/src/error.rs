@@ -142,23 +142,45 @@ impl Error {
     /// begin a new transaction. The same handle never succeeds again, with one exception: if the index that is being
     /// added is rejected, the handle can write again.
     ///
+    /// While an index is being added, which takes long for a large table, a handle that was just gotten can't write
+    /// either. So a program that goes on with its writes afterwards pauses before it tries again:
+    ///
     /// ```
     /// # fn main() -> gemel::Result<()> {
-    /// # use gemel::row::{ColumnChange, ColumnType, Schema, Value};
+    /// # use gemel::row::{ColumnType, IndexDef, Schema, Value};
     /// # use gemel::{Database, Engine, Isolation, Options};
+    /// # use std::time::{Duration, Instant};
     /// # let directory = tempfile::tempdir().unwrap();
     /// # let db = Database::open(directory.path().join("db"), Options::default())?;
-    /// # let schema = Schema::new().column("id", ColumnType::I64).primary_key(["id"]);
-    /// let mut people = db.create_table("people", Engine::Memory, schema)?;
-    /// db.alter_table("people", &[ColumnChange::add("phone", ColumnType::Text)])?; // Somewhere else in the program.
-    /// let phone = loop {
-    ///     let phone = db.run(Isolation::Snapshot, |transaction| people.get(transaction, &[Value::Int(1)]).map(drop));
-    ///     match phone {
-    ///         Err(error) if error.is_outdated() => people = db.table("people")?,
-    ///         phone => break phone,
+    /// # let schema = Schema::new().column("id", ColumnType::I64).column("name", ColumnType::Text);
+    /// # let rows = (0..20_000).map(|id| [Value::Int(id), "Ada".into()]);
+    /// let mut people = db.create_table("people", Engine::Memory, schema.primary_key(["id"]))?;
+    /// # db.run(Isolation::Snapshot, |transaction| rows.clone().try_for_each(|row| people.insert(transaction, &row)))?;
+    /// # let (other, begun, mut attempts) = (db.clone(), Instant::now(), 0);
+    /// # let adding = std::thread::spawn(move || {
+    /// let by_name = IndexDef { name: "by_name".into(), columns: vec!["name".into()], unique: false };
+    /// # let db = other;
+    /// db.add_index("people", by_name)?; // In another thread.
+    /// # Ok::<_, gemel::Error>(())
+    /// # });
+    /// # let ann = [Value::Int(1), "Ann".into()];
+    /// # while db.run(Isolation::Snapshot, |transaction| people.upsert(transaction, &ann)).is_ok() {}
+    ///
+    /// loop {
+    ///     # attempts += 1;
+    ///     let bob = [Value::Int(20_000), "Bob".into()];
+    ///     match db.run(Isolation::Snapshot, |transaction| people.insert(transaction, &bob)) {
+    ///         Err(error) if error.is_outdated() => {
+    ///             std::thread::sleep(Duration::from_millis(10));
+    ///             people = db.table("people")?;
+    ///         }
+    ///         done => break done?,
     ///     }
-    /// };
-    /// assert!(phone.is_ok());
+    /// }
+    /// # assert!((attempts - 1) * 10 <= begun.elapsed().as_millis(), "it spins");
+    /// # adding.join().unwrap()?;
+    /// assert_eq!(people.schema().indexes.len(), 1);
+    /// # people.verify(&mut db.begin(Isolation::Snapshot)?)?;
     /// # Ok(())
     /// # }
     /// ```

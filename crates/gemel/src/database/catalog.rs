@@ -186,7 +186,8 @@ impl Database {
         self.table_of(&manifest, &entry)
     }
 
-    /// Returns the table of this name.
+    /// Returns the table of this name. Does not wait for an index that is being added: until it is there, writes
+    /// through the handle get [`Error::Outdated`]. [`Error::is_outdated`] has an example.
     ///
     /// # Errors
     /// [`Error::Usage`] if no table has this name.
