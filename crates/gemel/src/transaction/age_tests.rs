@@ -221,3 +221,25 @@ fn a_forgotten_transaction_expires_by_itself() {
     let error = forgotten.get(&hot, b"k").unwrap_err();
     assert!(matches!(&error, Error::TooOld(text) if text.contains("after 1s")), "{error}");
 }
+
+#[test]
+fn a_transaction_that_exceeds_its_age_gives_back_what_it_holds_when_it_ends() {
+    for is_committed in [true, false] {
+        let shop = shop();
+        let pending = || shop.db.state().pending_bytes;
+        let mut old = shop.db.begin(Isolation::Snapshot).unwrap();
+        for space in &shop.spaces {
+            (0..ROWS).for_each(|row| old.put(space, &[row], &[7; 1000]).unwrap());
+        }
+        assert!(pending() > 400_000, "{}", pending());
+        shop.aging(&old)();
+        assert_too_old(old.put(&shop.spaces[0], b"k", b"v"));
+        assert!(pending() > 400_000, "it still holds its writes");
+        if is_committed {
+            assert_too_old(old.commit().map(drop));
+        } else {
+            old.rollback();
+        }
+        assert_eq!(pending(), 0);
+    }
+}
