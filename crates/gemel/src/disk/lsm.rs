@@ -558,10 +558,26 @@ fn refused(what: &'static str, path: &Path, error: lsm_tree::Error) -> Error {
         lsm_tree::Error::Io(source) if !is_damage(&source) => Error::Io { what, path: path.into(), source },
         other => Error::Corruption {
             path: path.into(),
-            what: format!(
-                "{what} this tree ({other:?}): its files were changed or lost; restore the directory from a backup"
-            ),
+            what: format!("{}; restore the directory from a backup", in_words(&other)),
         },
+    }
+}
+
+/// Describes an error of the tree's crate, whose own text is that of a program's values.
+fn in_words(error: &lsm_tree::Error) -> String {
+    use lsm_tree::Error as E;
+    match error {
+        E::Io(error) => format!("a file can't be read as a whole ({error})"),
+        E::Decompress(_) => "a block can't be decompressed".to_owned(),
+        E::InvalidVersion(version) => format!("a file has the unknown format {version}"),
+        E::Unrecoverable => "a file is missing or is not of this table".to_owned(),
+        E::ChecksumMismatch { .. } => "a block has a wrong checksum".to_owned(),
+        E::InvalidTag((_, tag)) => format!("a block has the unknown tag {tag}"),
+        E::InvalidTrailer => "the end of a block is damaged".to_owned(),
+        E::InvalidHeader(_) => "the beginning of a block is damaged".to_owned(),
+        E::Utf8(_) => "a name in a file is not UTF-8".to_owned(),
+        // The crate may get new ones.
+        _ => "a file is damaged".to_owned(),
     }
 }
 
