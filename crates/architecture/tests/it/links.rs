@@ -85,9 +85,11 @@ fn broken(pages: &BTreeMap<PathBuf, Page>, is_there: impl Fn(&Path) -> bool) -> 
 fn every_link_leads_to_a_page_and_a_heading_that_are_there() {
     let root = book::root().expect("the root");
     let mut paths = book::pages().expect("the book");
-    for entry in fs::read_dir(&root).expect("the root") {
-        let path = entry.expect("an entry").path();
-        paths.extend(path.extension().is_some_and(|extension| extension == "md").then_some(path));
+    for directory in [&root, &root.join("crates/gemel")] {
+        for entry in fs::read_dir(directory).expect("the root, and Gemel's directory") {
+            let path = entry.expect("an entry").path();
+            paths.extend(path.extension().is_some_and(|extension| extension == "md").then_some(path));
+        }
     }
     let pages: BTreeMap<PathBuf, Page> = paths
         .into_iter()
