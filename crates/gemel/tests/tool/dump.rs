@@ -1,7 +1,7 @@
-//! Dumps and loads: nothing is lost, and what is cut or damaged is found.
+//! Dumps that are loaded: nothing is lost.
 
-use super::{bad, good, insert, open, rows, shop};
-use gemel::row::{ColumnType, OwnedValue, Schema, Value};
+use super::{good, insert, open, rows};
+use gemel::row::{ColumnType, OwnedValue, Schema};
 use gemel::{Engine, Isolation};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -101,81 +101,4 @@ fn a_dump_that_is_loaded_gives_the_same_rows_and_the_same_dump() {
         Ok(())
     });
     outcome.unwrap();
-}
-
-#[test]
-fn a_load_replaces_rows_only_if_told_to_and_goes_on_after_an_interruption() {
-    let directory = tempfile::tempdir().unwrap();
-    let (one, two, dump) =
-        (directory.path().join("one"), directory.path().join("two"), directory.path().join("dump"));
-    shop(&one);
-    let text = good("dump", &one, &[]);
-    fs::write(&dump, &text).unwrap();
-    let file = dump.to_str().unwrap();
-    let said = good("load", &two, &[file]);
-    assert!(
-        said.contains("orders: 33 rows\n") && said.ends_with("3 tables and keyspaces loaded\n"),
-        "{said}"
-    );
-    bad("load", &two, &[file], 3, &["line 3", "already exists", "--replace"]);
-    // A table that has moved since, and rows that have changed or are missing.
-    good("move", &two, &["orders", "memory"]);
-    {
-        let db = open(&two);
-        let orders = db.table("orders").unwrap();
-        db.run(Isolation::Snapshot, |transaction| {
-            orders.set(transaction, &[Value::Int(5)], &[(1, "other".into())])?;
-            orders.delete(transaction, &[Value::Int(6)])
-        })
-        .unwrap();
-    }
-    good("load", &two, &[file, "--replace"]);
-    assert_eq!(good("dump", &two, &[]), text.replacen("\"disk\"", "\"memory\"", 1));
-    assert!(gemel::check(&two).unwrap().is_good());
-    // A part alone, and what is there with another schema.
-    let part = good("dump", &one, &["stock"]);
-    assert_eq!(part.lines().count(), 5, "{part}");
-    fs::write(&dump, part.replace("\"i64\"", "\"i32\"")).unwrap();
-    bad("load", &two, &[file], 3, &["stock", "another schema", "column left", "new database"]);
-    bad("dump", &one, &["stock", "none"], 3, &["none", "gemel stat"]);
-    bad("dump", &one, &["stock", "stock"], 2, &["twice"]);
-}
-
-#[test]
-fn a_dump_that_is_cut_or_damaged_is_found() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("one");
-    shop(&path);
-    let dump = good("dump", &path, &["stock", "notes"]);
-    let (file, mut tried) = (directory.path().join("dump"), 0);
-    let mut load = |text: &[u8], words: &str| {
-        fs::write(&file, text).unwrap();
-        tried += 1;
-        let to = directory.path().join(tried.to_string());
-        bad("load", &to, &[file.to_str().unwrap()], 1, &[words, "line"]);
-        to
-    };
-    // After each line, and within each line.
-    let ends: Vec<usize> = dump.match_indices('\n').map(|(at, _)| at).collect();
-    for end in &ends[..ends.len() - 1] {
-        load(&dump.as_bytes()[..=*end], "the dump ends before it");
-        load(&dump.as_bytes()[..=*end + 5], "the file ends within it");
-    }
-    load(format!("{dump}{{}}\n").as_bytes(), "goes on behind its end");
-    load(dump.replace("{\"rows\":1}", "{\"rows\":2}").as_bytes(), "number of rows of stock");
-    load(dump.replace("{\"parts\":2}", "{\"parts\":3}").as_bytes(), "3 parts");
-    load(dump.replace("[\"ring\",9]", "[\"ring\"]").as_bytes(), "1 values for 2 columns");
-    load(dump.replace("[\"ring\",9]", "[\"ring\",\"nine\"]").as_bytes(), "column left");
-    load(dump.replace("\"ring\"", "7").as_bytes(), "column article");
-    load(dump.replace("\\\\xff", "\\\\xfg").as_bytes(), "escape");
-    load(&[dump.as_bytes(), &[0xff, b'\n']].concat(), "not UTF-8");
-    for strange in [&b""[..], b"{}\n", b"a text\n"] {
-        let to = load(strange, "a file that gemel dump has written");
-        assert!(!to.exists());
-    }
-    let to = directory.path().join("to");
-    fs::write(&file, "{\"gemel_dump\":2}\n").unwrap();
-    bad("load", &to, &[file.to_str().unwrap()], 3, &["format 2"]);
-    bad("load", &to, &["/no/such/file"], 3, &["can't open /no/such/file"]);
-    assert!(!to.exists());
 }

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod dump;
+mod load;
+mod texts;
 
 use gemel::row::{ColumnType, OwnedValue, RowRange, Schema, Table, Value};
 use gemel::{Database, Direction, Engine, Isolation, Options, Transaction};
@@ -397,7 +399,7 @@ fn wrong_use_is_one_line_and_changes_nothing() {
         ("scan", &[], "scan takes PATH and TABLE"),
         ("scan", &["orders", "stock"], "scan takes PATH and TABLE"),
         ("scan", &["orders", "--limit"], "--limit needs a value"),
-        ("scan", &["orders", "--limit", "-1"], "--limit -1 is not a number"),
+        ("scan", &["orders", "--limit", "-1"], "--limit '-1' is not a number"),
         ("scan", &["orders", "--reverse=yes"], "--reverse takes no value"),
         ("scan", &["orders", "--reverse", "--reverse"], "--reverse is given twice"),
         ("scan", &["orders", "--from", "1", "--after", "2"], "--from and --after"),
@@ -412,12 +414,12 @@ fn wrong_use_is_one_line_and_changes_nothing() {
         bad(command, &path, arguments, 2, &[words]);
     }
     for (command, arguments, words) in [
-        ("scan", &["none"][..], "there is no table or keyspace \"none\""),
+        ("scan", &["none"][..], "there is no table or keyspace 'none'"),
         ("get", &["orders.by_article", "x"], "scan PATH orders --index by_article"),
         ("scan", &["orders", "--index", "none"], "it has by_article"),
         ("scan", &["stock", "--index", "none"], "it has none"),
         ("scan", &["notes", "--index", "none"], "no indexes"),
-        ("compact", &["none"], "there is no table or keyspace \"none\""),
+        ("compact", &["none"], "there is no table or keyspace 'none'"),
     ] {
         bad(command, &path, arguments, 3, &[words]);
     }
@@ -429,12 +431,33 @@ fn wrong_use_is_one_line_and_changes_nothing() {
     }
     assert!(!nothing.exists());
     let db = open(&path);
-    for (command, arguments) in [("stat", &[][..]), ("scan", &["orders"]), ("load", &["/dev/null"])] {
-        let expected = if command == "load" { 1 } else { 3 };
-        let words = if command == "load" { "empty" } else { "is open already" };
-        bad(command, &path, arguments, expected, &[words]);
-    }
+    bad("load", &path, &["/dev/null"], 1, &["empty"]);
     assert_eq!(rows(&db, "orders").len(), 33);
+}
+
+#[test]
+fn a_database_that_is_open_elsewhere_is_read_from_a_backup_and_the_message_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, copy) = (directory.path().join("db"), directory.path().join("copy"));
+    shop(&path);
+    let dump = directory.path().join("dump");
+    fs::write(&dump, good("dump", &path, &["stock"])).unwrap();
+    let db = open(&path);
+    let to_read = format!("gemel backup {} COPY", path.display());
+    for (command, arguments) in
+        [("stat", &[][..]), ("get", &["orders", "1"]), ("scan", &["orders"]), ("dump", &[]), ("check", &[])]
+    {
+        bad(command, &path, arguments, 3, &["is open in another process", &to_read]);
+    }
+    for (command, arguments) in
+        [("load", &[dump.to_str().unwrap(), "--replace"][..]), ("compact", &[]), ("move", &["stock", "disk"])]
+    {
+        bad(command, &path, arguments, 3, &["is open in another process", "only gemel backup works"]);
+    }
+    // It says that it waits for the other process.
+    assert_eq!(gemel("backup", &path, &[copy.to_str().unwrap()]).0, 0);
+    assert_eq!(good("scan", &copy, &["orders"]).lines().count(), 34);
+    drop(db);
 }
 
 #[test]
@@ -447,7 +470,7 @@ fn damage_ends_a_command_with_its_own_exit_code() {
     content[100] ^= 1;
     fs::write(file, content).unwrap();
     for (command, arguments) in [("scan", &["orders"][..]), ("dump", &[]), ("stat", &["--exact"])] {
-        bad(command, &path, arguments, 1, &["ks-1", "backup"]);
+        bad(command, &path, arguments, 1, &["ks-1", "a block has a wrong checksum", "backup"]);
     }
     good("scan", &path, &["stock"]);
 }

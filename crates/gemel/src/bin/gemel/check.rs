@@ -3,10 +3,11 @@
 use crate::arguments::Arguments;
 use crate::failure::{DAMAGED, GOOD, Outcome};
 use crate::listing::say;
+use crate::parts;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
-    let report = gemel::check(arguments.path())?;
+    let report = gemel::check(arguments.path()).map_err(|error| parts::cant_read(arguments.path(), error))?;
     say(&format!("{report}\n"));
     Ok(if report.is_good() { GOOD } else { DAMAGED })
 }

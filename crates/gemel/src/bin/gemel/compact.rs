@@ -4,14 +4,14 @@ use crate::arguments::{Arguments, Format};
 use crate::failure::{GOOD, Outcome};
 use crate::listing::say;
 use crate::parts::{self, Part};
-use crate::values::quote;
-use gemel::{Database, Engine, Options};
+use crate::values::{escape, quote};
+use gemel::{Engine, Options};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     let format = arguments.format(&[Format::Text, Format::Json])?;
     let given = arguments.texts(1)?;
-    let db = Database::open_existing(arguments.path(), Options::default())?;
+    let db = parts::open_to_write(arguments.path(), Options::default())?;
     let mut names = Vec::new();
     if given.is_empty() {
         for name in parts::names(&db)? {
@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
             _ => {
                 let held =
                     if done.is_complete { "" } else { "; old versions stayed, for a transaction that runs" };
+                let name = escape(name.as_bytes());
                 format!("{name}: {} bytes before, {} after{held}\n", done.bytes_before, done.bytes_after)
             }
         });

@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     Damaged(String),
     /// Another reason, in one line.
     Other(String),
+    /// A failure, and what more there is to say about it.
+    With(Box<Failure>, String),
     /// The output can't be written.
     Output(io::Error),
 }
@@ -28,6 +30,11 @@ pub(crate) enum Failure {
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
+    /// Adds to the message.
+    pub(crate) fn and(self, more: &str) -> Self {
+        Self::With(Box::new(self), more.to_owned())
+    }
+
     /// Returns the exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
@@ -36,6 +43,7 @@ impl Failure {
             // The reader has seen enough.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => GOOD,
             Self::Database(_) | Self::Other(_) | Self::Output(_) => OTHER,
+            Self::With(failure, _) => failure.code(),
         }
     }
 
@@ -44,6 +52,7 @@ impl Failure {
         match self {
             Self::Usage(why) | Self::Damaged(why) | Self::Other(why) => Some(why.clone()),
             Self::Database(error) => Some(error.to_string()),
+            Self::With(failure, more) => failure.message().map(|message| format!("{message}; {more}")),
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
             Self::Output(error) => Some(format!("can't write the output: {error}")),
         }

@@ -4,7 +4,7 @@ use crate::arguments::{Arguments, Format};
 use crate::failure::{Failure, GOOD, Outcome};
 use crate::listing::{Cell, Listing, cells, out};
 use crate::parts::{self, Part};
-use crate::values;
+use crate::values::{self, in_quotes};
 use gemel::row::{Table, Value};
 use gemel::{Database, Isolation};
 use std::io::Write;
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
             let [key] = given else {
                 return Err(arguments.misused("a keyspace has one KEY"));
             };
-            let bytes = values::unescape(key).map_err(|why| arguments.misused(&why.0))?;
+            let bytes = values::unescape(key)?;
             let value = db.begin(Isolation::Snapshot)?.get(&keyspace, &bytes)?;
             let value = value.ok_or_else(|| missing(name, key))?;
             if format == Format::Text {
@@ -50,7 +50,7 @@ fn row(arguments: &Arguments, format: Format, db: &Database, table: &Table, give
             table.name()
         )));
     }
-    let key = parts::key(arguments, &columns, given)?;
+    let key = parts::key(&columns, given)?;
     let key: Vec<Value<'_>> = key.iter().map(Value::from).collect();
     let mut transaction = db.begin(Isolation::Snapshot)?;
     let row = table.get(&mut transaction, &key)?;
@@ -73,5 +73,5 @@ fn row(arguments: &Arguments, format: Format, db: &Database, table: &Table, give
 }
 
 fn missing(name: &str, key: &str) -> Failure {
-    Failure::Other(format!("{name} has nothing with the key {key}"))
+    Failure::Other(format!("{name} has nothing with the key {}", in_quotes(key)))
 }

@@ -45,7 +45,8 @@ Rows and bytes of tables on disk are estimates, marked ~; with --exact all rows 
     Command {
         name: "get",
         synopsis: "PATH TABLE KEY… [--format text|json|csv]",
-        help: "shows the row with a primary key, one KEY for each of its columns, or the value of a keyspace's KEY",
+        help: "shows the row with a primary key, one KEY for each of its columns, or the value of a keyspace's KEY.
+See \"Values\" below for their form",
         places: 3..=usize::MAX,
         takes: "PATH, TABLE and KEY",
         options: &[valued("--format")],
@@ -57,7 +58,9 @@ Rows and bytes of tables on disk are estimates, marked ~; with --exact all rows 
                    [--limit N] [--format text|json|csv]",
         help: "lists rows in the order of the primary key, or of an index. V has values for the first columns of the
 key, with commas in between; --from and --to include the rows that begin with them, --after and
---before leave them out. TABLE may be a keyspace: then V is a key, or the first bytes of keys",
+--before leave them out. These are whole values: --prefix ring finds ring and not rings, but
+--from ring --before rinh finds all texts that begin with ring. TABLE may be a keyspace: then V is a
+key, and for --prefix the first bytes of keys",
         places: 2..=2,
         takes: "PATH and TABLE",
         options: &[
@@ -76,7 +79,8 @@ key, with commas in between; --from and --to include the rows that begin with th
     Command {
         name: "dump",
         synopsis: "PATH [TABLE…]",
-        help: "writes the schemas and rows of all or some tables and keyspaces as lines of JSON, at one snapshot",
+        help: "writes the schemas and rows of all or some tables and keyspaces as lines of JSON, at one snapshot.
+The page of the manual, gemel(1), describes the lines",
         places: 1..=usize::MAX,
         takes: "PATH",
         options: &[],
@@ -86,8 +90,9 @@ key, with commas in between; --from and --to include the rows that begin with th
         name: "load",
         synopsis: "PATH FILE [--replace]",
         help: "reads a dump, or the standard input if FILE is -, into the database in the directory PATH, and makes
-what does not exist. A row that exists ends the load; with --replace it is replaced. A transaction has
-some thousand rows: after an interruption, repeat the load with --replace",
+what does not exist. All of the dump is checked first, so a damaged one changes nothing. A row that
+exists ends the load, and nothing of its table is loaded; with --replace it is replaced. A
+transaction has some thousand rows: after an interruption, repeat the load with --replace",
         places: 2..=2,
         takes: "PATH and FILE",
         options: &[flag("--replace")],
@@ -128,14 +133,19 @@ earlier backup of the same database; then only files that it lacks are copied",
 const SYNOPSIS_WIDTH: usize = 95;
 
 const NOTES: &str = "\
-A database must not be open elsewhere, except for a backup: then the other process makes it. Each command opens the
-database as a program does: with recovery after a crash, a lock until the command ends, memory for all tables in memory,
-and merges of files in the background if they are due. check, stat, get, scan and dump change nothing else.
+A database must not be open elsewhere, except for a backup: then the other process makes it. To read a database that
+is open, make a copy with gemel backup and read that. Each command opens the database as a program does: with
+recovery after a crash, a lock until the command ends, memory for all tables in memory, and merges of files in the
+background if they are due. check, stat, get, scan and dump change nothing else.
 
-Values of keys and in the output: numbers as 7, -1.5, inf, NaN; decimals as 12.50; true, false; bytes as hexadecimal
-digits; times as 2024-05-01T12:30:00Z or in microseconds since 1970. In texts and in the keys and values of keyspaces,
-a backslash is written \\\\, a comma in a list \\,, and other bytes \\n, \\t, \\r or \\xNN. \\N is null. After -- all
-arguments are values.
+Values in arguments and in text: numbers as 7, 0.5, -inf, NaN; decimals as 12.50; true, false; bytes as hexadecimal
+digits, 00ff; times as 2024-05-01T12:30:00Z or in microseconds since 1970; null as \\N. In texts and in the keys and
+values of keyspaces, a backslash is written \\\\, a comma in a list \\,, a line's end \\n or \\r, a tab \\t, and any byte
+\\xNN. After -- all arguments are values. In CSV, null is empty, an empty text is \"\", and texts have no escapes.
+
+In JSON, integers have all their digits: 9007199254740993. Floats are numbers, and \"inf\", \"-inf\" and \"NaN\" are
+strings. Decimals, bytes, times and texts are strings: \"12.50\", \"00ff\", \"2024-05-01T12:30:00Z\". Keys and values of
+keyspaces are strings with the escapes above. Null is null.
 
 Exit codes: 0 good, 1 the database, the backup or the dump is damaged, 2 wrong usage, 3 another reason why the work
 cannot be done, such as no table of that name, no row with that key, or a database that is open elsewhere
@@ -144,7 +154,8 @@ cannot be done, such as no table of that name, no row with that key, or a databa
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut options = arguments.iter().take_while(|argument| *argument != "--");
-    if options.clone().any(|argument| argument == "--help" || argument == "-h") {
+    let asks_for_help = arguments.first().is_some_and(|argument| argument == "help");
+    if asks_for_help || options.clone().any(|argument| argument == "--help" || argument == "-h") {
         say(&help());
         return ExitCode::SUCCESS;
     }

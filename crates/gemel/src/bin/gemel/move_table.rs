@@ -3,7 +3,9 @@
 use crate::arguments::Arguments;
 use crate::failure::{GOOD, Outcome};
 use crate::listing::say;
-use gemel::{Database, Engine, Error, Options};
+use crate::parts::{self, Part};
+use crate::values::escape;
+use gemel::{Engine, Options};
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
@@ -14,17 +16,18 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
         [_, engine] => return Err(arguments.misused(&format!("{engine} is no engine: use memory or disk"))),
         _ => return Err(arguments.misused("name a table and an engine")),
     };
-    let db = Database::open_existing(arguments.path(), Options::default())?;
-    let kind = if db.tables().iter().any(|(table, _)| table == name) {
-        db.move_table(name, engine)?;
-        "table"
-    } else if db.keyspaces().iter().any(|(keyspace, _)| keyspace == name) {
-        db.move_keyspace(name, engine)?;
-        "keyspace"
-    } else {
-        return Err(Error::Usage(format!("there is no table or keyspace {name:?}")).into());
+    let db = parts::open_to_write(arguments.path(), Options::default())?;
+    let kind = match parts::find(&db, name)? {
+        Part::Table(..) => {
+            db.move_table(name, engine)?;
+            "table"
+        }
+        Part::Keyspace(..) => {
+            db.move_keyspace(name, engine)?;
+            "keyspace"
+        }
     };
     db.close()?;
-    say(&format!("{kind} {name} is in the {} engine now\n", engine.name()));
+    say(&format!("{kind} {} is in the {} engine now\n", escape(name.as_bytes()), engine.name()));
     Ok(GOOD)
 }

@@ -1,16 +1,45 @@
 //! Opening a database for a command, and finding a table or keyspace in it.
 
-use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome};
-use crate::values::{self, Parsed};
+use crate::values::{self, Parsed, in_quotes};
 use gemel::row::{Column, OwnedValue, Schema, Table};
 use gemel::{Database, Engine, Keyspace, Options};
 use std::ffi::OsStr;
+use std::fs::{File, TryLockError};
 
 /// Opens a database to read it. Writes no checkpoint, whatever the length of the log.
 pub(crate) fn open(path: &OsStr) -> Outcome<Database> {
     let options = Options { checkpoint_log_bytes: u64::MAX, ..Options::default() };
-    Ok(Database::open_existing(path, options)?)
+    Database::open_existing(path, options).map_err(|error| cant_read(path, error))
+}
+
+/// Opens a database to change it.
+pub(crate) fn open_to_write(path: &OsStr, options: Options) -> Outcome<Database> {
+    Database::open_existing(path, options).map_err(|error| match is_open(path) {
+        true => Failure::Other(format!(
+            "{} is open in another process: end that process, or close the database there; only gemel backup works \
+             meanwhile",
+            path.display()
+        )),
+        false => error.into(),
+    })
+}
+
+/// Returns the failure of a command that reads a database and can't open it.
+pub(crate) fn cant_read(path: &OsStr, error: gemel::Error) -> Failure {
+    if !is_open(path) {
+        return error.into();
+    }
+    let path = path.display();
+    Failure::Other(format!(
+        "{path} is open in another process: close it there, or make a copy with gemel backup {path} COPY and read that"
+    ))
+}
+
+/// Returns true if another process has the database open.
+fn is_open(path: &OsStr) -> bool {
+    let locked = File::open(path).map(|directory| directory.try_lock());
+    matches!(locked, Ok(Err(TryLockError::WouldBlock)))
 }
 
 /// A table, or a keyspace that is part of no table.
@@ -29,13 +58,15 @@ pub(crate) fn find(db: &Database, name: &str) -> Outcome<Part> {
     }
     if let Some((table, index)) = index_of(db, name)? {
         return Err(Failure::Other(format!(
-            "{name:?} is an index: read it by its table, gemel scan PATH {table} --index {index}"
+            "{} is an index of {table}: name the table; gemel scan PATH {table} --index {index} reads the index",
+            in_quotes(name)
         )));
     }
     match engine(db.keyspaces()) {
         Some(engine) => Ok(Part::Keyspace(db.keyspace(name, engine)?, engine)),
         None => Err(Failure::Other(format!(
-            "there is no table or keyspace {name:?}: gemel stat PATH lists those of the database"
+            "there is no table or keyspace {}: gemel stat PATH lists those of the database",
+            in_quotes(name)
         ))),
     }
 }
@@ -70,10 +101,8 @@ pub(crate) fn columns<'s>(schema: &'s Schema, names: &[String]) -> Vec<&'s Colum
 }
 
 /// Reads the values of a key's first columns from the arguments of a command.
-pub(crate) fn key(arguments: &Arguments, columns: &[&Column], given: &[&str]) -> Outcome<Vec<OwnedValue>> {
-    let parse = |(column, given): (&&Column, &&str)| values::parse(column, given);
-    let read: Parsed<Vec<_>> = columns.iter().zip(given).map(parse).collect();
-    read.map_err(|why| arguments.misused(&why.0))
+pub(crate) fn key(columns: &[&Column], given: &[&str]) -> Parsed<Vec<OwnedValue>> {
+    columns.iter().zip(given).map(|(column, given)| values::parse(column, given)).collect()
 }
 
 /// Returns the length of the longest column name, in characters.

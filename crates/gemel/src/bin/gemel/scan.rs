@@ -4,7 +4,7 @@ use crate::arguments::{Arguments, Format};
 use crate::failure::{Failure, GOOD, Outcome};
 use crate::listing::{Cell, Listing, cells};
 use crate::parts::{self, Part};
-use crate::values;
+use crate::values::{self, in_quotes};
 use gemel::row::{Column, OwnedValue, RowRange, RowView, Table, Value};
 use gemel::{Database, Direction, Isolation, Keyspace};
 use std::ops::{Bound, ControlFlow};
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     let limit = match arguments.option("--limit") {
         None => u64::MAX,
         Some(text) => {
-            let wrong = || arguments.misused(&format!("--limit {text} is not a number of rows"));
+            let wrong = || Failure::Usage(format!("--limit {} is not a number of rows", in_quotes(text)));
             text.parse().map_err(|_| wrong())?
         }
     };
@@ -99,13 +99,12 @@ fn bound_of(arguments: &Arguments, columns: &[&Column], name: &str) -> Outcome<O
     let Some(given) = arguments.option(name) else { return Ok(None) };
     let given = values::split(given);
     if given.len() > columns.len() {
-        return Err(arguments.misused(&format!(
-            "{name} has {} values for the columns {}; a comma within a value is written \\,",
-            given.len(),
-            parts::listed(columns)
+        let (columns, given) = (parts::listed(columns), given.len());
+        return Err(Failure::Usage(format!(
+            "{name} has {given} values for the columns {columns}; a comma within a value is written \\,"
         )));
     }
-    parts::key(arguments, columns, &given).map(Some)
+    Ok(Some(parts::key(columns, &given).map_err(|why| why.of(name))?))
 }
 
 fn borrowed(values: &[OwnedValue]) -> Vec<Value<'_>> {
@@ -130,7 +129,7 @@ fn entries(arguments: &Arguments, request: &Request, db: &Database, keyspace: &K
     }
     let bound = |name: &str| match arguments.option(name) {
         None => Ok(None),
-        Some(text) => values::unescape(text).map(Some).map_err(|why| arguments.misused(&why.0)),
+        Some(text) => values::unescape(text).map(Some).map_err(|why| why.of(name)),
     };
     let (from, after) = (bound("--from")?, bound("--after")?);
     let (to, before, prefix) = (bound("--to")?, bound("--before")?, bound("--prefix")?);

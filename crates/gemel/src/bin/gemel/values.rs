@@ -1,11 +1,15 @@
 //! Values as text: in arguments, in tables for people, in CSV and in JSON. Each form keeps the value exactly.
 
+use crate::failure::Failure;
 use gemel::row::{Column, ColumnType, OwnedValue, Value};
 use serde_json::value::RawValue;
 use std::fmt::{self, Write as _};
 
 /// Null in arguments and in text. A text that looks the same is written `\\N`.
 pub(crate) const NULL: &str = "\\N";
+
+/// Maximum number of characters of a value in a message.
+const SHOWN: usize = 60;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -14,9 +18,23 @@ const SECONDS_PER_DAY: i64 = 86_400;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) String);
 
+impl Malformed {
+    /// Adds the thing that has the wrong value.
+    pub(crate) fn of(&self, thing: &str) -> Self {
+        Self(format!("{thing}: {self}"))
+    }
+}
+
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// A wrong value is wrong usage. The command's synopsis would not help: the message has the value and what is wrong.
+impl From<Malformed> for Failure {
+    fn from(why: Malformed) -> Self {
+        Self::Usage(why.0)
     }
 }
 
@@ -99,7 +117,7 @@ pub(crate) fn parse(column: &Column, given: &str) -> Parsed<OwnedValue> {
     } else {
         parse_plain(column.kind, given)
     };
-    value.map_err(|why| of_column(column, &why))
+    value.map_err(|why| why.of(&format!("column {}", column.name)))
 }
 
 /// Reads a value of a column from JSON.
@@ -107,22 +125,19 @@ pub(crate) fn parse_json(column: &Column, cell: &RawValue) -> Parsed<OwnedValue>
     let raw = cell.get();
     let value = match column.kind {
         _ if raw == "null" && column.nullable => Ok(OwnedValue::Null),
+        _ if raw == "null" => Err(Malformed("it is null, and the column is not nullable".into())),
         kind if raw.starts_with('"') => parse_string(cell).and_then(|string| parse_plain(kind, &string)),
         ColumnType::Text | ColumnType::Bytes | ColumnType::Decimal { .. } => {
-            Err(Malformed(format!("{} is not a JSON string", shortened(raw))))
+            Err(Malformed(format!("{} is not a JSON string", in_quotes(raw))))
         }
         kind => parse_plain(kind, raw),
     };
-    value.map_err(|why| of_column(column, &why))
+    value.map_err(|why| why.of(&format!("column {}", column.name)))
 }
 
 /// Reads a JSON string.
 pub(crate) fn parse_string(cell: &RawValue) -> Parsed<String> {
     serde_json::from_str(cell.get()).map_err(|error| Malformed(error.to_string()))
-}
-
-fn of_column(column: &Column, why: &Malformed) -> Malformed {
-    Malformed(format!("column {}: {why}", column.name))
 }
 
 fn parse_plain(kind: ColumnType, given: &str) -> Parsed<OwnedValue> {
@@ -146,13 +161,40 @@ fn parse_plain(kind: ColumnType, given: &str) -> Parsed<OwnedValue> {
             }
             other => other.to_string(),
         };
-        Malformed(format!("{} is not {expected}", shortened(given)))
+        Malformed(format!("{} is not {expected}", in_quotes(given)))
     })
 }
 
-/// Returns a value for a message: in quotes, and only the beginning of a long one.
-pub(crate) fn shortened(given: &str) -> String {
-    Value::Text(given).to_string()
+/// Returns a value for a message as it was given, in quotes, and only the beginning of a long one.
+pub(crate) fn in_quotes(given: &str) -> String {
+    let end = given.char_indices().nth(SHOWN).map_or(given.len(), |(at, _)| at);
+    format!("'{}{}'", printable(&given[..end]), if end < given.len() { "…" } else { "" })
+}
+
+/// Returns a text as it is, apart from control characters: a message is one line.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
+/// Describes an escape that [`unescape`] does not know: the one behind the first `at` bytes of a text.
+fn unknown_escape(text: &str, at: usize) -> Malformed {
+    let (before, rest) = text.split_at(at);
+    // The backslash and the character behind it, or the two digits that \x needs.
+    let taken = if rest.starts_with("\\x") { 4 } else { 2 };
+    let escape: String = rest.chars().take(taken).collect();
+    let character = before.chars().count();
+    // Of a long text, the part around the escape.
+    let skipped = character.saturating_sub(SHOWN / 2);
+    let around: String = text.chars().skip(skipped).take(SHOWN).collect();
+    let begin = if skipped > 0 { "…" } else { "" };
+    let end = if text.chars().nth(skipped + SHOWN).is_some() { "…" } else { "" };
+    Malformed(format!(
+        "unknown escape {} at character {} of '{begin}{}{end}': write \\\\ for a backslash, \\, for a comma in a list, \
+         \\n, \\t, \\r, or \\xNN for a byte",
+        printable(&escape),
+        character + 1,
+        printable(&around)
+    ))
 }
 
 /// Returns bytes as text. Bytes that are not printable UTF-8 are written `\xNN`, a backslash twice.
@@ -206,10 +248,7 @@ pub(crate) fn unescape(text: &str) -> Parsed<Vec<u8>> {
                 rest = tail;
             }
             _ => {
-                return Err(Malformed(format!(
-                    "{} has an unknown escape: after a backslash comes another one, a comma, n, t, r, or xNN",
-                    shortened(text)
-                )));
+                return Err(unknown_escape(text, text.len() - rest.len() - 1));
             }
         }
     }
