@@ -2,6 +2,7 @@
 //!
 //! `transaction/room.rs` counts them.
 
+use crate::error::Result;
 use crate::ids::KeyspaceId;
 use crate::key::{Key, MAX_KEY_BYTES};
 use crate::mvcc::counters::ALLOCATION_BYTES;
@@ -99,6 +100,31 @@ impl Room {
     /// Returns the room of a transaction of the database itself, which works in small pieces and has no limit.
     pub(crate) fn unlimited() -> Self {
         Self { bytes: u64::MAX, taken: 0 }
+    }
+}
+
+/// A callback for a key and its value, which returns the deletions that follow from them.
+pub type EachToDelete<'a> = dyn FnMut(&[u8], &[u8]) -> Result<Deletions> + 'a;
+
+/// Keys that are to be deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deletions {
+    /// Number of the keys.
+    pub keys: usize,
+    /// Bytes of the keys.
+    pub bytes: usize,
+}
+
+impl Deletions {
+    /// Adds the deletion of a key of this length.
+    pub fn add_key(&mut self, bytes: usize) {
+        self.add(Self { keys: 1, bytes });
+    }
+
+    /// Adds others.
+    pub(crate) fn add(&mut self, others: Self) {
+        self.keys += others.keys;
+        self.bytes += others.bytes;
     }
 }
 

@@ -51,6 +51,8 @@ pub use table::Table;
 pub use value::{OwnedValue, Value};
 pub use view::{RowBuf, RowView};
 
+pub use crate::pending::{Deletions, EachToDelete};
+
 use crate::error::{Error, Result};
 use crate::ids::Direction;
 use crate::keyspace::Keyspace;
@@ -60,31 +62,6 @@ use std::path::PathBuf;
 
 /// A callback for a key and its value, in the order of a scan.
 pub type Each<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
-
-/// A callback for a key and its value, which returns the deletions that follow from them.
-pub type EachToDelete<'a> = dyn FnMut(&[u8], &[u8]) -> Result<Deletions> + 'a;
-
-/// Keys that are to be deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Deletions {
-    /// Number of the keys.
-    pub keys: usize,
-    /// Bytes of the keys.
-    pub bytes: usize,
-}
-
-impl Deletions {
-    /// Adds the deletion of a key of this length.
-    pub fn add_key(&mut self, bytes: usize) {
-        self.add(Self { keys: 1, bytes });
-    }
-
-    /// Adds others.
-    pub(crate) fn add(&mut self, others: Self) {
-        self.keys += others.keys;
-        self.bytes += others.bytes;
-    }
-}
 
 /// The interface of the transaction below tables: ordered maps of bytes that include the transaction's own writes.
 ///

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::ids::Direction;
 use crate::key::Key;
 use crate::keyspace::Keyspace;
-use crate::row::{Deletions, EachToDelete};
+use crate::pending::{Deletions, EachToDelete};
 use std::cell::Cell;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;

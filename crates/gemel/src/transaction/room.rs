@@ -15,9 +15,9 @@ use crate::mvcc::version_bytes;
 use crate::options::Isolation;
 use crate::order::clock::Timestamp;
 use crate::pending::{
-    Ahead, LONGEST_KEY_BYTES, PendingLimit, Room, STEP_BYTES, key_bytes, map_entry_bytes, view_bytes,
+    Ahead, Deletions, LONGEST_KEY_BYTES, PendingLimit, Room, STEP_BYTES, key_bytes, map_entry_bytes,
+    view_bytes,
 };
-use crate::row::Deletions;
 
 /// Bytes for which a commit indexes a read, if there are many.
 const WATCHED_BYTES: u64 = map_entry_bytes(size_of::<(usize, KeyspaceId, &Key, Timestamp)>());
