@@ -18,8 +18,8 @@ pub(crate) use target::GemelTarget;
 
 use crate::storage::{Temporary, in_memory};
 use ::gemel::{
-    CommitStamps, Conflict, Database, Durability, Engine, Error, FullDisk, Isolation, Keyspace, LogMode,
-    Options, Ticket, Transaction,
+    CommitStamps, Compression, Conflict, Database, Durability, Engine, Error, FullDisk, Isolation, Keyspace,
+    LogMode, Options, Ticket, Transaction,
 };
 use lydite_database::kv::{Access, Direction, Each, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 use lydite_database::target_url::{OptionSpec, ParsedUrl, encoded};
@@ -87,6 +87,12 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
                 files can't keep up",
     },
     OptionSpec {
+        name: "compression",
+        values: "off, lz4",
+        default: "off",
+        about: "the form of the blocks that the disk engine writes",
+    },
+    OptionSpec {
         name: "memory",
         values: "a size",
         default: "8GB",
@@ -97,6 +103,13 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         values: "a size",
         default: "1GB",
         about: "bytes of log after which a checkpoint begins",
+    },
+    OptionSpec {
+        name: "io_limit",
+        values: "a size, off",
+        default: "off",
+        about: "bytes per second that flushes, merges and checkpoints may write together, at least 1MB; it \
+                gives way when commits would have to wait",
     },
     OptionSpec {
         name: "log",
@@ -301,6 +314,15 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
     bytes("write_buffer", 1 << 20, &mut options.write_buffer_bytes);
     bytes("memory", 16 << 20, &mut options.memory_limit_bytes);
     bytes("checkpoint", 1 << 20, &mut options.checkpoint_log_bytes);
+    if parsed.options.get("io_limit").is_some_and(|text| text != "off") {
+        let mut limit = 0;
+        bytes("io_limit", 1 << 20, &mut limit);
+        options.background_bytes_per_second = Some(limit);
+    }
+    options.compression = match parsed.choice("compression", &["off", "lz4"], &mut errors) {
+        "lz4" => Compression::Lz4,
+        _ => Compression::None,
+    };
     for (name, value) in [("csr_capacity", 0), ("csr_recycle", 1)] {
         let Some(text) = parsed.options.get(name) else { continue };
         match text.parse::<u32>() {

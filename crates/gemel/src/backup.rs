@@ -327,7 +327,8 @@ impl Record {
 
 /// Returns a checksum of a manifest without what changes when a database is opened and closed.
 fn lasting(manifest: &Manifest) -> Result<u32> {
-    let mut manifest = Manifest { closed: None, trees: Vec::new(), identified: true, ..manifest.clone() };
+    let mut manifest =
+        Manifest { closed: None, trees: Vec::new(), identified: true, compression: None, ..manifest.clone() };
     manifest.keyspaces.retain(|entry| !entry.unfinished);
     let text = serde_json::to_vec(&manifest)
         .map_err(|error| Error::Usage(format!("the catalog can't be written as JSON: {error}")))?;
@@ -378,7 +379,9 @@ impl Stage<'_> {
         RealFiles.create_dir(&disk)?;
         let source = {
             // No checkpoint is replaced and no log is dropped while these are copied.
+            let unlimited = inner.disk.limit().give_way();
             let _no_checkpoint = inner.checkpointing.lock();
+            drop(unlimited);
             let source = link(inner)?;
             fail_point("backup.linked");
             inner.core.logs.sync()?;

@@ -54,18 +54,18 @@ impl Writer {
         self.block.len() >= BLOCK_BYTES
     }
 
-    /// Writes the current block. Its first 8 bytes are reserved for its head.
-    pub(crate) fn flush(&mut self) -> Result<()> {
+    /// Writes the current block. Its first 8 bytes are reserved for its head. Returns the bytes of its entries.
+    pub(crate) fn flush(&mut self) -> Result<u64> {
         let length = self.block.len() - 8;
         if length == 0 {
-            return Ok(());
+            return Ok(0);
         }
         let checksum = crc32fast::hash(&self.block[8..]);
         self.block[..4].copy_from_slice(&(length as u32).to_le_bytes());
         self.block[4..8].copy_from_slice(&checksum.to_le_bytes());
         self.written.append(&mut *self.file, &self.block)?;
         self.block.truncate(8);
-        Ok(())
+        Ok(length as u64)
     }
 
     /// Ends the checkpoint and makes it durable. Returns its length in bytes.

@@ -12,6 +12,7 @@ use crate::coordinator::Coordinator;
 use crate::disk::{DiskEngine, DiskState};
 use crate::error::{Error, Result, io};
 use crate::files::{Files, RealFiles, fail_point};
+use crate::limit::BackgroundState;
 use crate::lock::Lock;
 use crate::log::segments::remove_spares;
 use crate::log::{LogCounts, may_wait};
@@ -202,6 +203,8 @@ pub struct State {
     pub disk_full: Option<String>,
     /// Checkpoints of the memory engine.
     pub checkpoints: CheckpointState,
+    /// Background writing, if it has a limit.
+    pub background: BackgroundState,
     /// Moves of tables and keyspaces between the engines.
     pub moves: MoveState,
     /// Findings of the recovery when the database was opened.
@@ -287,8 +290,9 @@ impl Database {
         }
     }
 
-    /// Opens an existing database with the log mode that it was made with, and ignores [`Options::log`]. For tools that
-    /// get a path from their user. Makes nothing if there is no database.
+    /// Opens an existing database with the log mode that it was made with and the compression that it was last opened
+    /// with, and ignores [`Options::log`] and [`Options::compression`]. For tools that get a path from their user. Makes
+    /// nothing if there is no database.
     ///
     /// # Errors
     /// Same as [`Database::open`], and [`Error::Usage`] if there is no database.
@@ -304,7 +308,8 @@ impl Database {
             check_for_remains(&path)?;
             return Err(no_database(&path));
         };
-        let options = Options { log: manifest.log, ..options };
+        let compression = manifest.compression.unwrap_or_default();
+        let options = Options { log: manifest.log, compression, ..options };
         options.check()?;
         Self::start(files, path, lock, manifest, options, begun)
     }
@@ -388,6 +393,15 @@ impl Database {
             moves: Mutex::default(),
         });
         let closing = Arc::new(Closing::default());
+        // A paced checkpoint keeps the housekeeper from this work. The disk engine's threads end before the last owner
+        // of the coordinator does, so none of them drops it.
+        let (core, directory) = (Arc::downgrade(&inner.core), inner.path.clone());
+        inner.disk.limit().look_with(move || {
+            if let Some(core) = core.upgrade() {
+                core.collect_now();
+            }
+            mailbox::has_mail(&directory)
+        });
         let housekeeper = std::thread::Builder::new()
             .name("gemel-housekeeper".into())
             .spawn({
@@ -487,6 +501,7 @@ impl Database {
     /// [`Error::DiskFull`], until there is space.
     pub fn checkpoint(&self) -> Result<()> {
         may_wait()?;
+        let _unlimited = self.inner.disk.limit().give_way();
         self.inner.checkpoint()
     }
 
@@ -524,6 +539,7 @@ impl Database {
             durable_lag_bytes: core.logs.lag(),
             disk_full: self.inner.disk_full(),
             checkpoints: self.inner.checkpoints.lock().clone(),
+            background: self.inner.disk.limit().state(),
             moves: self.inner.moves.lock().clone(),
             recovered: self.inner.recovered.clone(),
         }
@@ -549,6 +565,7 @@ impl Database {
 impl Drop for Handle {
     fn drop(&mut self) {
         let of_a_log = self.inner.core.logs.is_thread_of_one();
+        self.inner.disk.limit().give_way_for_good();
         let release = |handle: &mut Self| {
             // SAFETY: each of the two paths below calls this once, and nothing uses `inner` afterwards.
             unsafe { ManuallyDrop::drop(&mut handle.inner) };

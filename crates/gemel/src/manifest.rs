@@ -4,13 +4,16 @@ use crate::error::{Error, Result, io};
 use crate::files::{self, Files};
 use crate::ids::KeyspaceId;
 use crate::keyspace::{Engine, PartKind};
-use crate::options::LogMode;
+use crate::options::{Compression, LogMode};
 use crate::row::Schema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The format that this version writes, and the only one that it reads.
+/// The format of a manifest whose trees have no compressed files.
 pub(crate) const FORMAT: u32 = 1;
+/// The format of a manifest whose trees may have compressed files, and the newest one that this version reads. Versions
+/// that can't read such files reject it.
+const FORMAT_COMPRESSED: u32 = 2;
 pub(crate) const FILE: &str = "gemel.manifest";
 /// Name of the file that an interrupted replacement leaves behind.
 pub(crate) const TEMPORARY: &str = "gemel.manifest.new";
@@ -43,6 +46,10 @@ pub(crate) struct Manifest {
     /// True if every tree has a file that identifies it. False in a database of a version that made none.
     #[serde(default)]
     pub(crate) identified: bool,
+    /// The form of the blocks that trees write. None if no opening has ever asked for compression: then no file has
+    /// compressed blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) compression: Option<Compression>,
 }
 
 /// The state that a tree's files must have.
@@ -99,7 +106,22 @@ impl Manifest {
             closed: None,
             trees: Vec::new(),
             identified: true,
+            compression: None,
         }
+    }
+
+    /// Notes the form of the blocks that trees write from now on. Returns true if that changes the manifest, which must
+    /// be durable before a tree writes a file.
+    pub(crate) fn set_compression(&mut self, compression: Compression) -> bool {
+        let is_new = self.compression.unwrap_or_default() != compression;
+        if is_new {
+            self.compression = Some(compression);
+        }
+        is_new
+    }
+
+    fn format(&self) -> u32 {
+        if self.compression.is_some() { FORMAT_COMPRESSED } else { FORMAT }
     }
 
     /// Removes what only a closed database has. All trees have been opened, so each has a file that identifies it.
@@ -153,11 +175,11 @@ impl Manifest {
             return Err(corrupt("not a manifest"));
         }
         match format.parse::<u32>() {
-            Ok(FORMAT) => {}
+            Ok(FORMAT..=FORMAT_COMPRESSED) => {}
             Ok(format) => {
                 return Err(Error::Usage(format!(
-                    "{}: the database has format {format}, and this version of Gemel reads format {FORMAT}: \
-                     use the version that wrote it",
+                    "{}: the database has format {format}, and this version of Gemel reads formats up to \
+                     {FORMAT_COMPRESSED}: use the version that wrote it",
                     directory.display()
                 )));
             }
@@ -180,7 +202,7 @@ impl Manifest {
     pub(crate) fn write(&self, files: &dyn Files, directory: &Path) -> Result<()> {
         let path = Self::path(directory);
         let body = serde_json::to_string(self).map_err(|error| io("can't write", &path)(error.into()))?;
-        let text = format!("{MAGIC} {FORMAT} {:08x}\n{body}", crc32fast::hash(body.as_bytes()));
+        let text = format!("{MAGIC} {} {:08x}\n{body}", self.format(), crc32fast::hash(body.as_bytes()));
         files::replace(files, &path, text.as_bytes())
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::database::{Aborted, CheckpointState, Committed, MoveState, State};
 use crate::disk::DiskState;
+use crate::limit::BackgroundState;
 use crate::log::LogCounts;
 use crate::memory::MemoryState;
 use crate::order::csr::CsrState;
@@ -150,6 +151,14 @@ impl State {
             durable_lag_bytes,
             disk_full,
             checkpoints: CheckpointState { done, bytes: checkpoint_bytes, took: checkpoint_took, failure },
+            background:
+                BackgroundState {
+                    flush_bytes,
+                    merge_bytes,
+                    checkpoint_bytes: rows_bytes,
+                    unlimited_bytes,
+                    paused,
+                },
             moves: MoveState { done: moves_done, running: running_move },
             recovered:
                 Recovered {
@@ -173,6 +182,11 @@ impl State {
             counter("gemel_transactions_aborted_total", NONE, "Aborted transactions, by the reason");
         let registry_aborts =
             counter("gemel_registry_aborts_total", NONE, "Transactions that the registry aborted");
+        let background = counter(
+            "gemel_background_written_bytes_total",
+            BYTES,
+            "Bytes of rows that background work wrote under a limit, before compression",
+        );
         let blocks = counter("gemel_disk_blocks_read_total", NONE, "Blocks that reads used, by their source");
         vec![
             committed.labelled("engines", "none", read_only),
@@ -291,6 +305,21 @@ impl State {
                 "1 if the last attempt at a checkpoint failed, so the log grows; otherwise 0",
             )
             .one(&usize::from(failure.is_some())),
+            background.labelled("work", "flush", flush_bytes),
+            background.labelled("work", "merge", merge_bytes),
+            background.labelled("work", "checkpoint", rows_bytes),
+            counter(
+                "gemel_background_unlimited_bytes_total",
+                BYTES,
+                "Bytes of rows that background work wrote while the limit gave way",
+            )
+            .one(unlimited_bytes),
+            counter(
+                "gemel_background_paused_seconds_total",
+                SECONDS,
+                "Time that flushes, merges and checkpoints have paused for the limit, added up",
+            )
+            .one(paused),
             counter("gemel_moves_total", NONE, "Tables and keyspaces moved to the other engine")
                 .one(moves_done),
             gauge("gemel_move_rows", NONE, "Rows and index entries that the move in progress has copied")

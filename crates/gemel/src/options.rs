@@ -69,6 +69,17 @@ pub enum FullDisk {
     Fail,
 }
 
+/// The form of the blocks of rows in the disk engine's files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compression {
+    /// Blocks are written as they are.
+    #[default]
+    None,
+    /// Blocks are compressed with LZ4.
+    Lz4,
+}
+
 /// The isolation level of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Isolation {
@@ -123,6 +134,12 @@ pub struct Options {
     /// cache, the largest size that was tried. If the files can't keep up, commits wait at three times as many. A
     /// checkpoint writes the files too, so a buffer larger than `checkpoint_log_bytes` is never full.
     pub write_buffer_bytes: u64,
+    /// The form of the blocks that the disk engine writes from now on. Files with other blocks can be read, and get the
+    /// new form when they are merged; [`Database::compact`](crate::Database::compact) merges all files of a table. The
+    /// block cache has the blocks as they were before compression.
+    ///
+    /// Versions of Gemel without this option reject a database that was once opened with [`Compression::Lz4`].
+    pub compression: Compression,
     /// Number of writes that each disk keyspace remembers for conflict checks while a snapshot is older than they are.
     /// Each takes some 250 bytes of memory. Commits exceed the limit for a moment, until garbage is collected. A
     /// transaction that is older than a forgotten write can read, but may be unable to write:
@@ -147,6 +164,22 @@ pub struct Options {
     /// The first 64 KiB of each transaction do not count, so small transactions go on at the limit. A write takes some 300
     /// bytes, twice its key, and twice its value. Tables in memory have a limit of their own from the commit on.
     pub pending_limit_bytes: u64,
+    /// Bytes per second that flushes and merges of the disk engine and checkpoints of the memory engine may write
+    /// together; at least 1 MiB, or none for no limit. Commits and the log have no limit. A limit leaves more of the
+    /// disk to them, and background work takes longer.
+    ///
+    /// Bytes of keys and values count, before compression; deletions do not. The limit *gives way*, and what is written
+    /// meanwhile does not count:
+    ///
+    /// - to flushes, once the write buffers are two thirds full: at the end of the last third, commits would wait;
+    /// - to merges, once a table has half as many unsorted files as would make commits wait;
+    /// - to a checkpoint, once the log since the last one is twice `checkpoint_log_bytes`, or the log has no space;
+    /// - to everything, while a call of the program waits for such work or does it:
+    ///   [`checkpoint`](crate::Database::checkpoint), [`compact`](crate::Database::compact), a backup until it copies
+    ///   files, a drop, and closing. The copying of a backup has no limit.
+    ///
+    /// So a limit below what the load writes does not stop commits, and does not hold.
+    pub background_bytes_per_second: Option<u64>,
     /// Bytes of log between checkpoints. The database also keeps older log files, at most as many bytes, and overwrites
     /// them instead of making new files. Each has 64 MiB. They are removed when the database is closed, and when the disk
     /// is full.
@@ -167,10 +200,12 @@ impl Default for Options {
             csr_recycle: 1000,
             cache_bytes: 256 << 20,
             write_buffer_bytes: 64 << 20,
+            compression: Compression::default(),
             remembered_writes: 1 << 19,
             max_snapshot_age: None,
             memory_limit_bytes: 8 << 30,
             pending_limit_bytes: 2 << 30,
+            background_bytes_per_second: None,
             checkpoint_log_bytes: 1 << 30,
             full_disk: FullDisk::default(),
         }
@@ -201,6 +236,9 @@ impl Options {
         }
         if self.pending_limit_bytes < 1 << 20 {
             wrong.push("pending_limit_bytes must be at least 1048576");
+        }
+        if self.background_bytes_per_second.is_some_and(|bytes| bytes < 1 << 20) {
+            wrong.push("background_bytes_per_second must be at least 1048576: use none for no limit");
         }
         if self.checkpoint_log_bytes < 1 << 20 {
             wrong.push("checkpoint_log_bytes must be at least 1048576");

@@ -163,9 +163,10 @@ pub(crate) fn recover(
         LogMode::Shared => Logs::Shared(logs.swap_remove(0)),
         LogMode::PerEngine => Logs::PerEngine(logs),
     };
-    if manifest.closed.is_some() || !manifest.identified {
+    if manifest.set_compression(options.compression) || manifest.closed.is_some() || !manifest.identified {
         // The mark of closing must go before anything is appended or flushed, because that changes what it describes. If
-        // the process ends before the manifest is replaced, the mark is still true.
+        // the process ends before the manifest is replaced, the mark is still true. Nothing is flushed before this, so no
+        // file is compressed before the manifest has the format that says so.
         manifest.open();
         manifest.write(&*files, directory)?;
     }

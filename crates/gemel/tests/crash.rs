@@ -10,7 +10,8 @@
 mod alone;
 
 use gemel::{
-    CommitStamps, Database, Direction, Durability, Engine, Isolation, Keyspace, LogMode, Options, Transaction,
+    CommitStamps, Compression, Database, Direction, Durability, Engine, Isolation, Keyspace, LogMode,
+    Options, Transaction,
 };
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
@@ -38,6 +39,12 @@ fn options(log: LogMode, commit_stamps: CommitStamps) -> Options {
         log,
         commit_stamps,
         durability: Durability::Full,
+        // Half of the combinations have compressed files, and those a limit of background writing.
+        compression: match commit_stamps {
+            CommitStamps::Latched => Compression::None,
+            CommitStamps::Independent => Compression::Lz4,
+        },
+        background_bytes_per_second: (commit_stamps == CommitStamps::Independent).then_some(4 << 20),
         // Small, so checkpoints, flushes and compactions happen within a second.
         checkpoint_log_bytes: 1 << 20,
         write_buffer_bytes: 1 << 18,

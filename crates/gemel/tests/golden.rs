@@ -1,15 +1,16 @@
 //! Databases that earlier versions wrote. Every later version must open them.
 //!
 //! Each directory below `tests/golden` is a database as the version in its name left it: `first` is the first one with
-//! format 1, `marked` the first one that marks trees and closed logs, `seeded` the first one with format 2 of the log, in
-//! which the checksums of a segment's batches begin with a seed, `dependent` the first one with format 3, in which records
-//! of a log for each engine say how far the other log must be. To add those of a new version:
+//! format 1, `marked` the first one that marks trees and closed logs, `seeded` the first one with format 2 of the log,
+//! in which the checksums of a segment's batches begin with a seed, `dependent` the first one with format 3, in which
+//! records of a log for each engine say how far the other log must be, `compressed` the first one with format 2 of the
+//! manifest, in which tables on disk have compressed files. To add those of a new version:
 //! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use gemel::row::{ColumnType, Schema, Table, Value};
-use gemel::{Database, Engine, Isolation, LogMode, Options};
+use gemel::{Compression, Database, Engine, Isolation, LogMode, Options};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +59,8 @@ fn options(log: LogMode) -> Options {
 
 /// Writes a database. Every tenth row is deleted again.
 fn write(path: &Path, log: LogMode) {
-    let db = Database::open(path, options(log)).unwrap();
+    let options = Options { compression: Compression::Lz4, ..options(log) };
+    let db = Database::open(path, options).unwrap();
     let tables = ENGINES.map(|engine| db.create_table(engine.name(), engine, schema()).unwrap());
     for id in 0..ROWS {
         let mut transaction = db.begin(Isolation::Serializable).unwrap();
@@ -139,8 +141,16 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
             let version = version.as_ref().unwrap();
             let path = directory.path().join(version.file_name()).join(name);
             copy(&version.path().join(name), &path);
+            let is_compressed = version.file_name() == "compressed";
+            let format = if is_compressed { "gemel 2 " } else { "gemel 1 " };
+            let head = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
+            assert!(head.starts_with(format), "{}", path.display());
             let report = gemel::check(&path).unwrap();
             assert!(report.is_good(), "{report}");
+            let db = Database::open_existing(&path, Options::default()).unwrap();
+            let compressed = db.sizes().unwrap().iter().map(|part| part.compressed_bytes).sum::<u64>();
+            assert_eq!(compressed > 0, is_compressed, "{}", path.display());
+            drop(db);
             for more in [ROWS, ROWS + 1] {
                 let db = Database::open(&path, options(log)).unwrap();
                 for engine in ENGINES {

@@ -101,6 +101,32 @@ fn the_write_buffer_is_a_quarter_of_the_cache_unless_it_is_named() {
 }
 
 #[test]
+fn compression_and_the_limit_of_background_writing_are_off_unless_they_are_named() {
+    for (options, compression, limit) in [
+        ("", Compression::None, None),
+        ("compression=off&io_limit=off", Compression::None, None),
+        ("compression=lz4", Compression::Lz4, None),
+        ("io_limit=20MB", Compression::None, Some(20 << 20)),
+    ] {
+        let config = config(options);
+        assert_eq!(config.options.compression, compression, "{options}");
+        assert_eq!(config.options.background_bytes_per_second, limit, "{options}");
+        let shown = |name| config.settings.get(name).map(String::as_str);
+        assert_eq!(shown("compression"), Some(if options == "compression=lz4" { "lz4" } else { "off" }));
+        assert_eq!(shown("io_limit"), Some(if limit.is_some() { "20MB" } else { "off" }));
+    }
+    for (options, message) in [
+        ("compression=zstd", "compression=\"zstd\" is not known: use off, lz4"),
+        ("io_limit=10", "io_limit=\"10\" is not a size of at least 1048576 bytes"),
+        ("io_limit=fast", "io_limit=\"fast\" is not a size"),
+    ] {
+        let parsed = parse(&ParsedUrl::new(&format!("gemel:x?{options}"), &mut Vec::new()));
+        let errors = parsed.err().unwrap();
+        assert!(matches!(&errors[..], [error] if error.contains(message)), "{options}: {errors:?}");
+    }
+}
+
+#[test]
 fn another_placement_than_that_of_the_database_is_refused_before_anything_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let at = |placement: &str| {

@@ -8,6 +8,7 @@ use crate::files::{Files, fail_point};
 use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Engine;
+use crate::limit::Work;
 use crate::log::Lsn;
 use crate::manifest::{Checkpoint, Manifest};
 use crate::options::Isolation;
@@ -168,7 +169,7 @@ impl Inner {
                     ControlFlow::Continue(())
                 })?;
                 if writer.is_full() {
-                    writer.flush()?;
+                    self.write_block(writer)?;
                 }
                 fail_point("checkpoint.after_piece");
                 match last {
@@ -177,6 +178,15 @@ impl Inner {
                 }
             }
         }
+        self.write_block(writer)
+    }
+
+    /// Writes the writer's block, and pauses for the limit of background writing.
+    fn write_block(&self, writer: &mut checkpoint::Writer) -> Result<()> {
+        let bytes = writer.flush()?;
+        let limit = self.disk.limit();
+        limit.note(Work::Checkpoint, self.checkpoint_is_late());
+        limit.pace(Work::Checkpoint, bytes);
         Ok(())
     }
 
@@ -203,8 +213,19 @@ impl Inner {
     }
 
     pub(super) fn checkpoint_is_due(&self) -> bool {
+        self.log_since_checkpoint() >= self.core.options.checkpoint_log_bytes
+    }
+
+    /// Returns true if a checkpoint in progress must not take longer than it needs: the log before it takes space, and
+    /// opening would read it.
+    fn checkpoint_is_late(&self) -> bool {
+        let late = self.core.options.checkpoint_log_bytes.saturating_mul(2);
+        self.log_since_checkpoint() >= late || self.disk_full().is_some()
+    }
+
+    fn log_since_checkpoint(&self) -> u64 {
         let end: u64 = self.core.logs.ends().iter().map(|lsn: &Lsn| lsn.0).sum();
-        end - self.log_at_checkpoint.load(Ordering::Relaxed) >= self.core.options.checkpoint_log_bytes
+        end - self.log_at_checkpoint.load(Ordering::Relaxed)
     }
 }
 

@@ -32,6 +32,8 @@ pub struct PartSize {
     pub files: u64,
     /// Bytes of these files. They contain old versions and deleted rows until a merge drops them.
     pub file_bytes: u64,
+    /// Bytes of those files whose blocks are compressed ([`Options::compression`](crate::Options::compression)).
+    pub compressed_bytes: u64,
 }
 
 /// The work of [`Database::compact`].
@@ -91,8 +93,9 @@ impl Database {
     /// Returns the sizes of all keyspaces, tables and indexes, in the order in which they were made.
     ///
     /// Rows in memory are counted, at some 100 ns a row, but not all at the same moment. Rows on disk are estimated
-    /// from the lists of files and from the write buffers; no row is read from a file. A row that was written again
-    /// counts once for each file that has a version of it, until a merge drops the older versions.
+    /// from the lists of files and from the write buffers; no row is read from a file, so bytes of compressed files count
+    /// as they are. A row that was written again counts once for each file that has a version of it, until a merge drops
+    /// the older versions.
     /// [`Database::exact_sizes`] counts all rows.
     ///
     /// ```
@@ -172,6 +175,7 @@ impl Database {
             is_exact,
             files: on_disk.map_or(0, |size| size.files),
             file_bytes: on_disk.map_or(0, |size| size.file_bytes),
+            compressed_bytes: on_disk.map_or(0, |size| size.compressed_bytes),
         })
     }
 
@@ -203,6 +207,7 @@ impl Database {
     pub fn compact(&self, name: &str) -> Result<Compacted> {
         may_wait()?;
         let keyspaces = self.files_of(name)?;
+        let _unlimited = self.inner.disk.limit().give_way();
         let (disk, core) = (&self.inner.disk, &self.inner.core);
         core.collect_now();
         disk.flush_all().map_err(|error| self.no_room_to_merge(error))?;

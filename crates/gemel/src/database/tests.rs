@@ -362,3 +362,31 @@ fn snapshots_expire_while_a_checkpoint_is_due_and_a_backup_copies_the_log() {
         until(&|| db.state().checkpoints.done > 0);
     });
 }
+
+#[test]
+fn a_checkpoint_in_the_background_keeps_to_the_limit_and_one_that_somebody_waits_for_does_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options {
+        checkpoint_log_bytes: 1 << 20,
+        background_bytes_per_second: Some(1 << 20),
+        ..Options::default()
+    };
+    let db = Database::open(directory.path().join("db"), options).unwrap();
+    let keyspace = db.keyspace("k", crate::Engine::Memory).unwrap();
+    // Enough log for a checkpoint, and less than makes it late.
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    transaction.put(&keyspace, b"large", &vec![7; 5 << 18]).unwrap();
+    transaction.commit().unwrap().wait().unwrap();
+    let begun = Instant::now();
+    while db.state().checkpoints.done == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it never comes");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let first = db.state().background;
+    assert!(first.checkpoint_bytes > 5 << 18 && first.paused > Duration::ZERO, "{first:?}");
+    assert_eq!(first.unlimited_bytes, 0);
+    db.checkpoint().unwrap();
+    let both = db.state().background;
+    assert_eq!(both.checkpoint_bytes, 2 * first.checkpoint_bytes);
+    assert_eq!((both.unlimited_bytes, both.paused), (first.checkpoint_bytes, first.paused));
+}

@@ -8,6 +8,8 @@ use super::{BeforeFlush, DiskState, NAME};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
 use crate::keyspaces::Keyspaces;
+use crate::limit::{Limit, Work};
+use crate::options::Options;
 use crate::order::clock::{Clock, Timestamp};
 use parking_lot::lock_api::RawRwLock as _;
 use parking_lot::{Condvar, Mutex, MutexGuard, RawRwLock};
@@ -21,9 +23,13 @@ use std::time::Duration;
 
 /// Bytes of writes in memory at which commits wait, as a multiple of the write buffer.
 const FULL_BUFFERS: u64 = 3;
+/// The same, from which the limit of background writing gives way to flushes. One buffer fills while another is flushed,
+/// so at two the flush is late.
+const NEAR_FULL_BUFFERS: u64 = 2;
 /// Number of unsorted runs of files in one keyspace at which commits wait.
 const FULL_RUNS: usize = 24;
-/// Number of unsorted runs in one keyspace from which merges that nobody waits for end early, before commits must wait.
+/// Number of unsorted runs in one keyspace from which merges that nobody waits for end early, and the limit of background
+/// writing gives way to the others, before commits must wait.
 const NEAR_FULL_RUNS: usize = FULL_RUNS / 2;
 /// Interval at which work that must wait is retried: a flush without space, or a compaction that waits for what
 /// [`Compaction::Later`] names.
@@ -41,6 +47,8 @@ pub(crate) struct Shared {
     pub(super) space: Space,
     /// Reasons why merges that nobody waits for must end early.
     pub(super) interrupts: Arc<Interrupts>,
+    /// The limit of background writing.
+    pub(super) limit: Arc<Limit>,
     write_buffer_bytes: u64,
     /// Bytes of writes that are not sealed.
     active_bytes: AtomicU64,
@@ -106,7 +114,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Vec<JoinHandle<()>>> {
 }
 
 impl Shared {
-    pub(crate) fn new(directory: &Path, write_buffer_bytes: u64, before_flush: BeforeFlush) -> Self {
+    pub(crate) fn new(directory: &Path, options: &Options, before_flush: BeforeFlush) -> Self {
         Self {
             clock: Clock::new(Timestamp::ZERO),
             keyspaces: Keyspaces::of(NAME),
@@ -115,7 +123,8 @@ impl Shared {
             before_flush,
             space: Space::new(directory),
             interrupts: Arc::default(),
-            write_buffer_bytes,
+            limit: Arc::new(Limit::new(options.background_bytes_per_second)),
+            write_buffer_bytes: options.write_buffer_bytes,
             active_bytes: AtomicU64::new(0),
             sealed_bytes: AtomicU64::new(0),
             runs: AtomicUsize::new(0),
@@ -174,6 +183,7 @@ impl Shared {
     /// Tells the threads to end.
     pub(crate) fn stop(&self) {
         self.interrupts.interrupt_for_good();
+        self.limit.give_way_for_good();
         self.orders.lock().stop = true;
         self.ordered.notify_all();
         self.room.notify_all();
@@ -206,8 +216,19 @@ impl Shared {
         }
     }
 
+    /// Returns the bytes of writes that are not in files.
+    fn unwritten_bytes(&self) -> u64 {
+        self.active_bytes.load(Ordering::Relaxed) + self.sealed_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Makes the limit of background writing give way to flushes, if commits would soon have to wait for one.
+    fn note_unwritten(&self) {
+        let near_full = NEAR_FULL_BUFFERS.saturating_mul(self.write_buffer_bytes);
+        self.limit.note(Work::Flush, self.unwritten_bytes() >= near_full);
+    }
+
     fn has_room(&self) -> bool {
-        let bytes = self.active_bytes.load(Ordering::Relaxed) + self.sealed_bytes.load(Ordering::Relaxed);
+        let bytes = self.unwritten_bytes();
         bytes < FULL_BUFFERS.saturating_mul(self.write_buffer_bytes)
             && self.runs.load(Ordering::Relaxed) < FULL_RUNS
     }
@@ -219,10 +240,11 @@ impl Shared {
 
     /// Orders a flush if the write buffer is full.
     pub(crate) fn flush_if_full(&self) {
-        if self.active_bytes.load(Ordering::Relaxed) >= self.write_buffer_bytes
-            && !self.asked.swap(true, Ordering::SeqCst)
-        {
-            self.order_flush();
+        if self.active_bytes.load(Ordering::Relaxed) >= self.write_buffer_bytes {
+            self.note_unwritten();
+            if !self.asked.swap(true, Ordering::SeqCst) {
+                self.order_flush();
+            }
         }
     }
 
@@ -317,7 +339,8 @@ impl Shared {
     fn flush(&self) -> Result<()> {
         let _flushing = self.flushing.lock();
         self.check()?;
-        let bytes = self.active_bytes.load(Ordering::Relaxed) + self.sealed_bytes.load(Ordering::Relaxed);
+        self.note_unwritten();
+        let bytes = self.unwritten_bytes();
         if bytes > 0 {
             // Before the memtables are sealed: each attempt would add one to those that reads must visit.
             self.space.check(bytes)?;
@@ -356,6 +379,7 @@ impl Shared {
 
     /// Waits for a flush and a step of compaction, and keeps others from beginning.
     fn hold_files(&self) -> [MutexGuard<'_, ()>; 2] {
+        let _unlimited = self.limit.give_way();
         // Always in this order, so no two wait for each other. A compaction can take long, and waiting for it first does
         // not hold up flushes.
         [self.interrupts.while_waiting(|| self.compacting.lock()), self.flushing.lock()]
@@ -400,6 +424,7 @@ impl Shared {
         }
         let left = self.keyspaces_in_use().map(|keyspace| keyspace.store.sealed_bytes()).sum();
         self.sealed_bytes.store(left, Ordering::Relaxed);
+        self.note_unwritten();
         self.files_changed();
         self.order_compaction();
         written?;
@@ -519,6 +544,7 @@ impl Shared {
         let most = most.unwrap_or(0);
         self.runs.store(most, Ordering::Relaxed);
         self.interrupts.note_writers(most >= NEAR_FULL_RUNS);
+        self.limit.note(Work::Merge, most >= NEAR_FULL_RUNS);
         self.room.notify_all();
     }
 

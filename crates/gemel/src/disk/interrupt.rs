@@ -1,4 +1,4 @@
-//! Merges that nobody waits for end early if somebody waits.
+//! Merges that nobody waits for end early if somebody waits, and all merges keep to the limit of background writing.
 //!
 //! A merge for the sake of dead versions reads up to 4 GiB. Meanwhile the end of the database, a backup or the removal
 //! of a table would have to wait, and so would the merges of other tables, for which writers may have to wait. Then the
@@ -8,6 +8,7 @@
 //! the filter ends the merge. So the merge does not end early while it reads deletions, or older versions of one key.
 
 use crate::error::Error;
+use crate::limit::{Limit, Pacer, Work};
 use lsm_tree::compaction::filter::{CompactionFilter, Context, Factory, ItemAccessor, Verdict};
 use std::fmt;
 use std::io;
@@ -72,6 +73,7 @@ pub(super) struct Interruptible {
     pub(super) interrupts: Arc<Interrupts>,
     /// True while a merge runs that ends early if it must. Usual merges are short, and writers wait for them.
     is_on: Arc<AtomicBool>,
+    limit: Arc<Limit>,
 }
 
 /// Lets merges be interrupted until it is dropped.
@@ -84,8 +86,8 @@ impl Drop for On<'_> {
 }
 
 impl Interruptible {
-    pub(super) fn new(interrupts: Arc<Interrupts>) -> Self {
-        Self { interrupts, is_on: Arc::default() }
+    pub(super) fn new(interrupts: Arc<Interrupts>, limit: Arc<Limit>) -> Self {
+        Self { interrupts, is_on: Arc::default(), limit }
     }
 
     /// Lets the tree's next merge be interrupted. Only one merge of a tree runs at a time.
@@ -102,15 +104,23 @@ impl Factory for Interruptible {
 
     fn make_filter(&self, _: &Context) -> Box<dyn CompactionFilter> {
         let is_on = self.is_on.load(Ordering::SeqCst);
-        Box::new(Filter(is_on.then(|| Arc::clone(&self.interrupts))))
+        let interrupts = is_on.then(|| Arc::clone(&self.interrupts));
+        Box::new(Filter { interrupts, pacer: self.limit.pacer(Work::Merge) })
     }
 }
 
-struct Filter(Option<Arc<Interrupts>>);
+struct Filter {
+    /// None if the merge does not end early.
+    interrupts: Option<Arc<Interrupts>>,
+    pacer: Option<Pacer>,
+}
 
 impl CompactionFilter for Filter {
-    fn filter_item(&mut self, _: ItemAccessor<'_>, _: &Context) -> lsm_tree::Result<Verdict> {
-        let Some(interrupts) = &self.0 else { return Ok(Verdict::Keep) };
+    fn filter_item(&mut self, item: ItemAccessor<'_>, _: &Context) -> lsm_tree::Result<Verdict> {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.count(item.key().len() + item.value()?.len());
+        }
+        let Some(interrupts) = &self.interrupts else { return Ok(Verdict::Keep) };
         #[cfg(test)]
         if let Some(after) = &mut *interrupts.after_keys.lock().unwrap() {
             if *after == 0 {

@@ -30,13 +30,16 @@ use crate::engine::{Each, Found};
 use crate::error::{Error, Result};
 use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
+use crate::limit::{Limit, Work};
 use crate::mvcc::{Draft, History, Seen};
+use crate::options::Compression;
 use crate::order::clock::Timestamp;
 use arc_swap::ArcSwap;
 use lsm_tree::compaction::{Leveled, PullDown};
+use lsm_tree::config::CompressionPolicy;
 use lsm_tree::{
-    AbstractTree, AnyTree, Cache, Config, DescriptorTable, InternalValue, SeqNo, SequenceNumberCounter,
-    Table, Tree, ValueType,
+    AbstractTree, AnyTree, Cache, CompressionType, Config, DescriptorTable, InternalValue, SeqNo,
+    SequenceNumberCounter, Table, Tree, ValueType,
 };
 use parking_lot::Mutex;
 use std::iter;
@@ -75,16 +78,25 @@ const LOOKS: usize = 1000;
 pub(crate) struct LsmShared {
     cache: Arc<Cache>,
     descriptors: Arc<DescriptorTable>,
+    compression: Compression,
     interrupts: Arc<Interrupts>,
+    limit: Arc<Limit>,
 }
 
 impl LsmShared {
     /// Makes a block cache and a table of open files.
-    pub(crate) fn new(cache_bytes: u64, interrupts: Arc<Interrupts>) -> Self {
+    pub(crate) fn new(
+        cache_bytes: u64,
+        compression: Compression,
+        interrupts: Arc<Interrupts>,
+        limit: Arc<Limit>,
+    ) -> Self {
         Self {
             cache: Arc::new(Cache::with_capacity_bytes(cache_bytes)),
             descriptors: Arc::new(DescriptorTable::new(OPEN_FILES)),
+            compression,
             interrupts,
+            limit,
         }
     }
 
@@ -114,16 +126,22 @@ pub(crate) struct LsmStore {
     pause: Mutex<Pause>,
     interruptible: Interruptible,
     attempts: Attempts,
+    limit: Arc<Limit>,
 }
 
 impl LsmStore {
     /// Opens the tree in a directory, and makes it if there is none.
     pub(crate) fn open(path: &Path, shared: &LsmShared) -> Result<Self> {
         intact::verify(path).map_err(|error| damaged_files(path, error))?;
-        let interruptible = Interruptible::new(Arc::clone(&shared.interrupts));
+        let interruptible = Interruptible::new(Arc::clone(&shared.interrupts), Arc::clone(&shared.limit));
         let opened = Config::new(path, SequenceNumberCounter::default(), SequenceNumberCounter::default())
             .use_cache(Arc::clone(&shared.cache))
             .use_descriptor_table(Some(Arc::clone(&shared.descriptors)))
+            // Index blocks are small, and the bits of filters do not compress.
+            .data_block_compression_policy(CompressionPolicy::all(match shared.compression {
+                Compression::None => CompressionType::None,
+                Compression::Lz4 => CompressionType::Lz4,
+            }))
             .with_compaction_filter_factory(Some(Arc::new(interruptible.clone())))
             .open();
         match opened {
@@ -137,6 +155,7 @@ impl LsmStore {
                 pause: Mutex::default(),
                 interruptible,
                 attempts: Attempts::default(),
+                limit: Arc::clone(&shared.limit),
             }),
             // A blob tree has values in files of their own, which Gemel never configures.
             Ok(AnyTree::Blob(_)) => Err(refused("can't open", path, lsm_tree::Error::Unrecoverable)),
@@ -154,9 +173,15 @@ impl LsmStore {
 
     /// Writes a memtable to files, which are not part of the tree yet.
     fn write_files(&self, memtable: &Memtable, watermark: Timestamp) -> lsm_tree::Result<Vec<Table>> {
+        let mut pacer = self.limit.pacer(Work::Flush);
         let entries = memtable
             .range(&KeyRange::ALL, Direction::Forward, Timestamp::MAX)
             .flat_map(|(key, history)| surviving(&key, &history, watermark))
+            .inspect(|entry| {
+                if let Some(pacer) = &mut pacer {
+                    pacer.count(entry.key.user_key.len() + entry.value.len());
+                }
+            })
             .map(Ok);
         Ok(self.tree.flush_to_tables(entries)?.map_or_else(Vec::new, |(tables, _)| tables))
     }
@@ -463,11 +488,15 @@ impl Store for LsmStore {
 
     fn size(&self) -> StoreSize {
         let file_bytes = self.disk_bytes();
+        let version = self.tree.current_version();
+        let compressed = version.iter_tables().map(|table| &table.metadata);
+        let compressed = compressed.filter(|file| file.data_block_compression != CompressionType::None);
         let mut size = StoreSize {
             rows: self.dead.rows(&self.tree),
             bytes: file_bytes,
             files: self.tree.table_count() as u64,
             file_bytes,
+            compressed_bytes: compressed.map(|file| file.file_size).sum(),
         };
         for memtable in self.memtables.load().iter() {
             for (key, history) in memtable.range(&KeyRange::ALL, Direction::Forward, Timestamp::MAX) {

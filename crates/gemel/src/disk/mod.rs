@@ -34,6 +34,7 @@ use crate::engine::{Clash, Each, Engine, Found, Handle, Refusal, Write};
 use crate::error::{Error, Result};
 use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
+use crate::limit::Limit;
 use crate::manifest::{KeyspaceEntry, Manifest, TreeEntry};
 use crate::mvcc::Draft;
 use crate::options::Options;
@@ -123,7 +124,7 @@ impl DiskEngine {
             path: directory.into(),
             source,
         })?;
-        let shared = Arc::new(Shared::new(directory, options.write_buffer_bytes, before_flush));
+        let shared = Arc::new(Shared::new(directory, options, before_flush));
         let threads = background::start(&shared).map_err(|source| Error::Io {
             what: "can't start a thread for",
             path: directory.into(),
@@ -132,7 +133,12 @@ impl DiskEngine {
         Ok(Self {
             directory: directory.into(),
             database,
-            trees: LsmShared::new(options.cache_bytes, Arc::clone(&shared.interrupts)),
+            trees: LsmShared::new(
+                options.cache_bytes,
+                options.compression,
+                Arc::clone(&shared.interrupts),
+                Arc::clone(&shared.limit),
+            ),
             shared,
             remembered_writes: options.remembered_writes,
             opening: Mutex::new(()),
@@ -258,6 +264,11 @@ impl DiskEngine {
     #[cfg(test)]
     pub(crate) fn declare_free(&self, bytes: u64) {
         self.shared.space.declared.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns the limit of background writing.
+    pub(crate) fn limit(&self) -> &Arc<Limit> {
+        &self.shared.limit
     }
 
     /// Returns the size of a keyspace. Rows and bytes are estimates.

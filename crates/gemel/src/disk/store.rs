@@ -42,6 +42,8 @@ pub(crate) struct StoreSize {
     pub(crate) files: u64,
     /// Bytes of these files.
     pub(crate) file_bytes: u64,
+    /// Bytes of those files whose blocks are compressed.
+    pub(crate) compressed_bytes: u64,
 }
 
 /// A check that so many bytes are free on the disk.

@@ -5,7 +5,7 @@
 
 use super::source::Source;
 use crate::row::{ColumnType, RowRange, Schema, Value};
-use crate::{Database, Direction, Engine, Isolation, LogMode, Options, Result};
+use crate::{Compression, Database, Direction, Engine, Isolation, LogMode, Options, Result};
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::{Bound, ControlFlow};
@@ -17,7 +17,12 @@ const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
 pub type Rows = Vec<Vec<u8>>;
 
 fn options(log: LogMode) -> Options {
-    Options { log, cache_bytes: 1 << 20, ..Options::default() }
+    // One of the two kinds of databases has compressed files.
+    let compression = match log {
+        LogMode::Shared => Compression::None,
+        LogMode::PerEngine => Compression::Lz4,
+    };
+    Options { log, compression, cache_bytes: 1 << 20, ..Options::default() }
 }
 
 /// Makes a database with a table, an index and a keyspace in each engine. All have rows in files and in the log.

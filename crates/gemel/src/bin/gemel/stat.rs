@@ -61,7 +61,11 @@ fn write_text(out: &mut Out, content: &Content<'_>) -> Outcome {
     writeln!(out, "{}: {found}", content.db.path().display())?;
     let files: u64 = content.sizes.iter().map(|part| part.files).sum();
     writeln!(out, "memory      {} bytes", state.memory.bytes)?;
-    writeln!(out, "files       {files} with {} bytes, of tables on disk", state.disk.file_bytes)?;
+    write!(out, "files       {files} with {} bytes, of tables on disk", state.disk.file_bytes)?;
+    match content.sizes.iter().map(|part| part.compressed_bytes).sum::<u64>() {
+        0 => writeln!(out)?,
+        compressed => writeln!(out, "; {compressed} bytes of them are in compressed files")?,
+    }
     writeln!(out, "log         {} bytes", state.log_bytes)?;
     writeln!(out, "checkpoint  {} bytes, of tables in memory", found.checkpoint_bytes)?;
     for name in &content.foreign {
@@ -144,7 +148,7 @@ fn write_json(out: &mut Out, content: &Content<'_>) -> Outcome {
 fn part_json(part: &PartSize) -> String {
     format!(
         "{{\"name\":{},\"kind\":\"{}\",\"engine\":\"{}\",\"rows\":{},\"bytes\":{},\"is_exact\":{},\
-         \"files\":{},\"file_bytes\":{}}}",
+         \"files\":{},\"file_bytes\":{},\"compressed_bytes\":{}}}",
         quote(&part.name),
         part.kind.name(),
         part.engine.name(),
@@ -152,7 +156,8 @@ fn part_json(part: &PartSize) -> String {
         part.bytes,
         part.is_exact,
         part.files,
-        part.file_bytes
+        part.file_bytes,
+        part.compressed_bytes
     )
 }
 

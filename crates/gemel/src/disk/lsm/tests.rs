@@ -6,6 +6,10 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+fn shared(interrupts: Arc<Interrupts>) -> LsmShared {
+    LsmShared::new(1 << 20, Compression::Lz4, interrupts, Arc::new(Limit::new(Some(u64::MAX))))
+}
+
 fn put(store: &LsmStore, key: &str, value: Option<&str>, at: u64) {
     store.insert(&Key::new(key.as_bytes()), value.map(Draft::from), Timestamp(at));
 }
@@ -19,7 +23,7 @@ fn stamp(store: &LsmStore, key: &str, at: u64) -> Option<u64> {
 
 fn store() -> (tempfile::TempDir, LsmStore) {
     let directory = tempfile::tempdir().unwrap();
-    let store = LsmStore::open(directory.path(), &LsmShared::new(1 << 20, Arc::default())).unwrap();
+    let store = LsmStore::open(directory.path(), &shared(Arc::default())).unwrap();
     (directory, store)
 }
 
@@ -161,7 +165,7 @@ fn dead_versions_go_into_the_next_level_that_has_files_and_deletions_stay_above_
 fn a_merge_of_dead_versions_is_interrupted_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let interrupts = Arc::new(Interrupts::default());
-    let shared = LsmShared::new(1 << 20, Arc::clone(&interrupts));
+    let shared = shared(Arc::clone(&interrupts));
     let store = LsmStore::open(directory.path(), &shared).unwrap();
     put_versions(&store, 1..=3);
     let compact = || store.compact(Timestamp(3), &|_| Ok(())).unwrap();

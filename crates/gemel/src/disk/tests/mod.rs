@@ -2,6 +2,7 @@
 
 mod commits;
 mod contract;
+mod limit;
 mod measures;
 mod model;
 mod recovery;
