@@ -39,7 +39,7 @@ use std::sync::atomic::AtomicU64;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-/// Interval at which the housekeeper collects garbage and checks if a checkpoint is due.
+/// Interval at which garbage is collected, and at which the housekeeper checks if a checkpoint is due.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Prefix of the names of checkpoint files.
 const CHECKPOINT_PREFIX: &str = "checkpoint-";
@@ -53,8 +53,9 @@ const CHECKPOINT_PIECE: usize = if cfg!(test) {
 };
 /// Time between a failed checkpoint and the next attempt.
 const RETRY_CHECKPOINT: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 10_000 });
-/// The failure of a checkpoint whose thread panicked.
-const HOUSEKEEPER_PANICKED: &str = "the thread that writes checkpoints panicked";
+/// The failure of a checkpoint after one of these threads panicked.
+const HOUSEKEEPER_PANICKED: &str =
+    "the thread that writes checkpoints or the one that collects garbage panicked";
 
 /// An open database. Cheap to clone; closed when the last clone is dropped, or by [`Database::close`].
 ///
@@ -88,16 +89,17 @@ impl std::fmt::Debug for Database {
     }
 }
 
-/// The state that the clones share. The housekeeper shares only [`Inner`]. So this handle is dropped with the last
-/// clone, even while the housekeeper works.
+/// The state that the clones share. The database's threads share only [`Inner`]. So this handle is dropped with the last
+/// clone, even while they work.
 struct Handle {
     inner: ManuallyDrop<Arc<Inner>>,
     closing: Arc<Closing>,
-    housekeeper: Option<JoinHandle<()>>,
+    /// The threads that collect garbage and write checkpoints, the housekeeper last.
+    threads: Vec<JoinHandle<()>>,
 }
 
-/// The signal to the housekeeper that the last clone is gone. It is not part of [`Inner`], because the housekeeper may
-/// be the one that drops [`Inner`].
+/// The signal to the database's threads that the last clone is gone. It is not part of [`Inner`], because one of these
+/// threads may be the one that drops [`Inner`].
 #[derive(Default)]
 pub(crate) struct Closing {
     begun: Mutex<bool>,
@@ -393,32 +395,15 @@ impl Database {
             moves: Mutex::default(),
         });
         let closing = Arc::new(Closing::default());
-        // A paced checkpoint keeps the housekeeper from this work. The disk engine's threads end before the last owner
-        // of the coordinator does, so none of them drops it.
-        let (core, directory) = (Arc::downgrade(&inner.core), inner.path.clone());
-        inner.disk.limit().look_with(move || {
-            if let Some(core) = core.upgrade() {
-                core.collect_now();
-            }
-            mailbox::has_mail(&directory)
-        });
-        let housekeeper = std::thread::Builder::new()
-            .name("gemel-housekeeper".into())
-            .spawn({
-                let (inner, closing) = (Arc::clone(&inner), Arc::clone(&closing));
-                move || {
-                    // Even after a panic the housekeeper keeps `inner` until the last clone is gone. A log's thread
-                    // that drops the last clone relies on that: it leaves the closing to the housekeeper.
-                    while std::panic::catch_unwind(AssertUnwindSafe(|| keep_house(&inner, &closing))).is_err()
-                    {
-                        inner.checkpoints.lock().failure = Some(HOUSEKEEPER_PANICKED.to_owned());
-                        closing.wait_for(RETRY_CHECKPOINT);
-                    }
-                }
-            })
-            .map_err(io("can't start a thread for", &inner.path))?;
+        // A paced checkpoint keeps the housekeeper from this work.
+        let directory = inner.path.clone();
+        inner.disk.limit().look_with(move || mailbox::has_mail(&directory));
+        let threads = vec![
+            start_thread("gemel-collector", &inner, &closing, collect_garbage)?,
+            start_thread("gemel-housekeeper", &inner, &closing, keep_house)?,
+        ];
         let inner = ManuallyDrop::new(inner);
-        Ok(Self { inner: Arc::new(Handle { inner, closing, housekeeper: Some(housekeeper) }) })
+        Ok(Self { inner: Arc::new(Handle { inner, closing, threads }) })
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -427,7 +412,7 @@ impl Database {
 
     #[cfg(test)]
     fn housekeeper(&self) -> std::thread::ThreadId {
-        self.inner.housekeeper.as_ref().unwrap().thread().id()
+        self.inner.threads.last().unwrap().thread().id()
     }
 
     /// Returns the database's directory.
@@ -571,16 +556,16 @@ impl Drop for Handle {
             unsafe { ManuallyDrop::drop(&mut handle.inner) };
         };
         if of_a_log {
-            // A ticket's callback runs on a log's thread, which can't close its own log. The housekeeper holds `inner`
-            // until `closing` begins, so the housekeeper drops it last and thereby closes the database.
+            // A ticket's callback runs on a log's thread, which can't close its own log. The database's threads hold
+            // `inner` until `closing` begins, so one of them drops it last and thereby closes the database.
             release(self);
             self.closing.begin();
             return;
         }
         self.closing.begin();
-        if let Some(housekeeper) = self.housekeeper.take() {
-            // The housekeeper catches its panics, so `join` has no error worth reporting.
-            let _ = housekeeper.join();
+        for thread in self.threads.drain(..) {
+            // The thread catches its panics, so `join` has no error worth reporting.
+            let _ = thread.join();
         }
         release(self);
     }
@@ -598,8 +583,40 @@ impl Drop for Inner {
     }
 }
 
-/// Writes checkpoints when they are due, collects garbage while no commits do, and starts the backups that other
-/// processes ask for.
+/// Starts a thread that works until the last clone is gone, also after a panic.
+fn start_thread(
+    name: &str,
+    inner: &Arc<Inner>,
+    closing: &Arc<Closing>,
+    work: fn(&Inner, &Closing),
+) -> Result<JoinHandle<()>> {
+    let started = std::thread::Builder::new().name(name.into()).spawn({
+        let (inner, closing) = (Arc::clone(inner), Arc::clone(closing));
+        move || {
+            // Even after a panic the thread keeps `inner` until the last clone is gone. A log's thread that drops the
+            // last clone relies on that: it leaves the closing to this thread.
+            while std::panic::catch_unwind(AssertUnwindSafe(|| work(&inner, &closing))).is_err() {
+                inner.checkpoints.lock().failure = Some(HOUSEKEEPER_PANICKED.to_owned());
+                closing.wait_for(RETRY_CHECKPOINT);
+            }
+        }
+    });
+    started.map_err(|error| {
+        // A thread that was started before ends.
+        closing.begin();
+        io("can't start a thread for", &inner.path)(error)
+    })
+}
+
+/// Collects garbage while no commits do, and ends old snapshots. On a thread of its own: a checkpoint may take long, or
+/// wait for a disk.
+fn collect_garbage(inner: &Inner, closing: &Closing) {
+    while !closing.wait_for(LOOK_EVERY) {
+        inner.core.collect_now();
+    }
+}
+
+/// Writes checkpoints when they are due, and starts the backups that other processes ask for.
 fn keep_house(inner: &Inner, closing: &Closing) {
     std::thread::scope(|scope| {
         let mut backup: Option<ScopedJoinHandle<'_, ()>> = None;
@@ -618,7 +635,6 @@ fn keep_house(inner: &Inner, closing: &Closing) {
 fn look_around(inner: &Inner, closing: &Closing, mut look: impl FnMut()) {
     let mut not_before = Instant::now();
     while !closing.wait_for(LOOK_EVERY) {
-        inner.core.collect_now();
         look();
         let is_due = inner.checkpoint_is_due() && Instant::now() >= not_before;
         if is_due && inner.checkpoint_unless_busy().is_some_and(|done| done.is_err()) {

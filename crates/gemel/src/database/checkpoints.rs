@@ -34,8 +34,8 @@ impl Inner {
         self.checkpoint_under(&self.checkpointing.lock())
     }
 
-    /// Does the same as [`Inner::checkpoint`], unless another checkpoint or a backup is under way: the housekeeper must
-    /// not wait for these, because it collects garbage and ends old snapshots meanwhile.
+    /// Does the same as [`Inner::checkpoint`], unless another checkpoint or a backup is under way: the housekeeper does
+    /// not wait for these, because it starts the backups for which other processes ask.
     pub(super) fn checkpoint_unless_busy(&self) -> Option<Result<()>> {
         self.checkpointing.try_lock().map(|one| self.checkpoint_under(&one))
     }

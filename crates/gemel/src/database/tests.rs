@@ -64,12 +64,22 @@ fn with_a_checkpoint_that(
     path: &Path,
     step: impl Fn() + Send + Sync + 'static,
 ) -> Database {
-    let options = Options {
+    let db = Database::open(path, with_checkpoints()).unwrap();
+    begin_a_checkpoint_that(&db, place, step);
+    put(&db, b"last");
+    db
+}
+
+fn with_checkpoints() -> Options {
+    Options {
         checkpoint_log_bytes: 1 << 20,
         durability: Durability::Relaxed(Duration::from_secs(3600)),
         ..Options::default()
-    };
-    let db = Database::open(path, options).unwrap();
+    }
+}
+
+/// Returns when the housekeeper begins to take a step at a fail point of its first checkpoint.
+fn begin_a_checkpoint_that(db: &Database, place: &'static str, step: impl Fn() + Send + Sync + 'static) {
     let housekeeper = db.housekeeper();
     let (stands, standing) = mpsc::channel();
     once_at(
@@ -81,12 +91,10 @@ fn with_a_checkpoint_that(
         },
     );
     let keyspace = db.keyspace("k", crate::Engine::Memory).unwrap();
-    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
-    transaction.put(&keyspace, b"large", &vec![7; 2 << 20]).unwrap();
-    transaction.commit().unwrap().wait().unwrap();
+    // On a busy machine a snapshot with a maximum age may expire meanwhile.
+    db.run(Isolation::Snapshot, |transaction| transaction.put(&keyspace, b"large", &vec![7; 2 << 20]))
+        .unwrap();
     standing.recv().unwrap();
-    put(&db, b"last");
-    db
 }
 
 #[test]
@@ -389,4 +397,27 @@ fn a_checkpoint_in_the_background_keeps_to_the_limit_and_one_that_somebody_waits
     let both = db.state().background;
     assert_eq!(both.checkpoint_bytes, 2 * first.checkpoint_bytes);
     assert_eq!((both.unlimited_bytes, both.paused), (first.checkpoint_bytes, first.paused));
+}
+
+/// A checkpoint of a large table takes long, and one on a slow disk too.
+#[test]
+fn garbage_is_collected_and_snapshots_expire_while_a_checkpoint_waits() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { max_snapshot_age: Some(Duration::from_secs(1)), ..with_checkpoints() };
+    let db = Database::open(directory.path().join("db"), options).unwrap();
+    let (go, going) = mpsc::channel::<()>();
+    let going = Mutex::new(going);
+    begin_a_checkpoint_that(&db, "checkpoint.before_sync", move || {
+        let _ = going.lock().recv();
+    });
+    // Nobody commits from here on, so no commit collects.
+    let old = db.begin(Isolation::Snapshot).unwrap();
+    let begun = Instant::now();
+    while !db.state().running.iter().any(|running| running.number == old.number() && running.expired) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it waits for the checkpoint");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(db.state().checkpoints.done, 0);
+    drop(old);
+    go.send(()).unwrap();
 }
