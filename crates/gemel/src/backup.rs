@@ -567,7 +567,7 @@ fn link(inner: &Inner) -> Result<Source> {
     let links = inner.path.join(LINKS);
     fail_point("backup.before_link");
     inner.disk.while_files_stay(|disk| {
-        let manifest = inner.manifest.lock();
+        let manifest = inner.manifest.replacing();
         let mut trees = Vec::new();
         for entry in manifest.keyspaces.iter().filter(|entry| entry.engine == Engine::Disk) {
             trees.push((entry.id, disk.link(entry.id, &links.join(tree_name(entry.id)))?));

@@ -4,6 +4,7 @@ mod alter;
 mod catalog;
 mod changes;
 mod checkpoints;
+mod current;
 mod moves;
 mod sizes;
 
@@ -26,6 +27,7 @@ use crate::order::csr::CsrState;
 use crate::recovery::{self, Recovered};
 use crate::transaction::Transaction;
 use checkpoints::remove_strays;
+use current::Current;
 pub use moves::{MoveState, RunningMove};
 use parking_lot::{Condvar, Mutex};
 pub use sizes::{Compacted, PartSize};
@@ -139,8 +141,9 @@ pub(crate) struct Inner {
     pub(crate) files: Arc<dyn Files>,
     memory: Arc<MemoryEngine>,
     pub(crate) disk: Arc<DiskEngine>,
-    pub(crate) manifest: Mutex<Manifest>,
-    /// Held while a table or keyspace is dropped, changed or moved: one at a time. Taken before `manifest`.
+    pub(crate) manifest: Current,
+    /// Held while a table or keyspace is dropped, changed or moved: one at a time. Taken before the right to replace the
+    /// manifest.
     pub(crate) changing: Mutex<()>,
     recovered: Recovered,
     /// Held while a checkpoint is written: one checkpoint at a time.
@@ -386,7 +389,7 @@ impl Database {
             core,
             memory: opened.memory,
             disk: opened.disk,
-            manifest: Mutex::new(opened.manifest),
+            manifest: Current::new(opened.manifest),
             changing: Mutex::new(()),
             recovered: opened.recovered,
             checkpointing: Mutex::new(()),

@@ -51,7 +51,7 @@ impl Database {
     /// and the next opening shows if the change was made.
     pub fn alter_table(&self, name: &str, changes: &[ColumnChange]) -> Result<Table> {
         let _one = self.inner.changing.lock();
-        let mut manifest = self.inner.manifest.lock();
+        let mut manifest = self.inner.manifest.replacing();
         let mut next = manifest.clone();
         let entry = next
             .tables
@@ -65,17 +65,17 @@ impl Database {
         fail_point("catalog.before_manifest");
         // After an error the manifest on disk may be the new one. No row of the new form exists, so both fit all rows.
         next.write(&*self.inner.files, &self.inner.path)?;
-        *manifest = next;
-        if rows_change {
-            // From here on nobody reads through an earlier handle, and only then the new one is given out. So nobody
-            // meets a row that the handle does not know.
-            let core = &self.inner.core;
-            let of_table = |entry: &&KeyspaceEntry| ids.contains(&entry.id);
-            let entries = manifest.keyspaces.iter().filter(of_table);
-            let instead: Vec<Keyspace> =
-                entries.map(|entry| recovery::handle(core.database, entry)).collect();
-            core.replace(&ids, Standing::Altered, &instead);
-        }
+        let core = &self.inner.core;
+        let of_table = |entry: &&KeyspaceEntry| ids.contains(&entry.id);
+        let entries = next.keyspaces.iter().filter(of_table);
+        let instead: Vec<Keyspace> = entries.map(|entry| recovery::handle(core.database, entry)).collect();
+        manifest.put(next, || {
+            if rows_change {
+                // From here on nobody reads through an earlier handle, and only then the new one is given out. So nobody
+                // meets a row that the handle does not know.
+                core.replace(&ids, Standing::Altered, &instead);
+            }
+        });
         drop(manifest);
         fail_point("catalog.after_manifest");
         self.table(name)

@@ -29,31 +29,50 @@ impl Database {
 
     /// Returns a keyspace, or makes it. One that exists must be in the engine if `must_be_there`.
     fn open_or_make_keyspace(&self, name: &str, engine: Engine, must_be_there: bool) -> Result<Keyspace> {
-        let mut manifest = self.inner.manifest.lock();
-        if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name && !entry.unfinished) {
-            if let Some(table) = manifest.table_of(entry.id) {
-                return Err(Error::Usage(format!(
-                    "keyspace {name:?} is part of table {:?}: use the table, which keeps rows and indexes consistent",
-                    table.name
-                )));
-            }
-            if must_be_there && entry.engine != engine {
-                return Err(elsewhere("keyspace", name, entry.engine, engine));
-            }
-            return Ok(self.handle(entry));
+        let engine_must_be = must_be_there.then_some(engine);
+        if let Some(found) = self.find_keyspace(&self.inner.manifest.look(), name, engine_must_be) {
+            return found;
+        }
+        let mut manifest = self.inner.manifest.replacing();
+        // Somebody may have made it meanwhile.
+        if let Some(found) = self.find_keyspace(&manifest, name, engine_must_be) {
+            return found;
         }
         // An index with this name may be in the making.
         check_free(&manifest, name, "keyspace")?;
         let mut next = manifest.clone();
         let entry = self.add_keyspace(&mut next, name, engine)?;
         next.write(&*self.inner.files, &self.inner.path)?;
-        *manifest = next;
-        Ok(self.register(&entry))
+        let keyspace = self.handle(&entry);
+        manifest.put(next, || self.register(&keyspace));
+        Ok(keyspace)
+    }
+
+    /// Returns a keyspace of this name, or the reason why it can't be used. Returns none if there is none.
+    fn find_keyspace(
+        &self,
+        manifest: &Manifest,
+        name: &str,
+        engine_must_be: Option<Engine>,
+    ) -> Option<Result<Keyspace>> {
+        let entry = manifest.keyspaces.iter().find(|entry| entry.name == name && !entry.unfinished)?;
+        if let Some(table) = manifest.table_of(entry.id) {
+            return Some(Err(Error::Usage(format!(
+                "keyspace {name:?} is part of table {:?}: use the table, which keeps rows and indexes consistent",
+                table.name
+            ))));
+        }
+        match engine_must_be {
+            Some(engine) if entry.engine != engine => {
+                Some(Err(elsewhere("keyspace", name, entry.engine, engine)))
+            }
+            _ => Some(Ok(self.handle(entry))),
+        }
     }
 
     /// Returns a copy of the manifest: keyspaces, tables and their places.
     pub(crate) fn catalog(&self) -> Manifest {
-        self.inner.manifest.lock().clone()
+        self.inner.manifest.look().clone()
     }
 
     pub(crate) fn handle(&self, entry: &KeyspaceEntry) -> Keyspace {
@@ -93,10 +112,9 @@ impl Database {
         Ok(entry)
     }
 
-    pub(super) fn register(&self, entry: &KeyspaceEntry) -> Keyspace {
-        let keyspace = self.handle(entry);
+    /// Lets transactions use a keyspace.
+    pub(super) fn register(&self, keyspace: &Keyspace) {
         self.inner.core.keyspaces.write().push(keyspace.clone());
-        keyspace
     }
 
     /// Returns the table of this name, and makes it if it does not exist.
@@ -148,20 +166,14 @@ impl Database {
     ) -> Result<Table> {
         // The whole schema is validated before anything is made.
         Layout::new(name, &schema)?;
-        let mut manifest = self.inner.manifest.lock();
-        if let Some(entry) = manifest.tables.iter().find(|entry| entry.name == name) {
-            if must_be_there && entry.engine != engine {
-                return Err(elsewhere("table", name, entry.engine, engine));
-            }
-            let differences = entry.schema.differences(&schema);
-            if !differences.is_empty() {
-                return Err(Error::Usage(format!(
-                    "table {name:?} already exists with another schema: {}; give the schema that it has, change it \
-                     with alter_table and add_index, or use another name",
-                    differences.join("; ")
-                )));
-            }
-            return self.table_of(&manifest, entry);
+        let engine_must_be = must_be_there.then_some(engine);
+        if let Some(found) = self.find_table(&self.inner.manifest.look(), name, &schema, engine_must_be) {
+            return found;
+        }
+        let mut manifest = self.inner.manifest.replacing();
+        // Somebody may have made it meanwhile.
+        if let Some(found) = self.find_table(&manifest, name, &schema, engine_must_be) {
+            return found;
         }
         check_free(&manifest, name, "table")?;
         let mut next = manifest.clone();
@@ -179,11 +191,32 @@ impl Database {
         };
         next.tables.push(entry.clone());
         next.write(&*self.inner.files, &self.inner.path)?;
-        *manifest = next;
-        for entry in &added {
-            self.register(entry);
-        }
+        let handles: Vec<Keyspace> = added.iter().map(|entry| self.handle(entry)).collect();
+        manifest.put(next, || handles.iter().for_each(|handle| self.register(handle)));
         self.table_of(&manifest, &entry)
+    }
+
+    /// Returns a table of this name, or the reason why it can't be used. Returns none if there is none.
+    fn find_table(
+        &self,
+        manifest: &Manifest,
+        name: &str,
+        schema: &Schema,
+        engine_must_be: Option<Engine>,
+    ) -> Option<Result<Table>> {
+        let entry = manifest.tables.iter().find(|entry| entry.name == name)?;
+        if let Some(engine) = engine_must_be.filter(|engine| entry.engine != *engine) {
+            return Some(Err(elsewhere("table", name, entry.engine, engine)));
+        }
+        let differences = entry.schema.differences(schema);
+        if !differences.is_empty() {
+            return Some(Err(Error::Usage(format!(
+                "table {name:?} already exists with another schema: {}; give the schema that it has, change it \
+                 with alter_table and add_index, or use another name",
+                differences.join("; ")
+            ))));
+        }
+        Some(self.table_of(manifest, entry))
     }
 
     /// Returns the table of this name. Does not wait for an index that is being added: until it is there, writes
@@ -192,7 +225,7 @@ impl Database {
     /// # Errors
     /// [`Error::Usage`] if no table has this name.
     pub fn table(&self, name: &str) -> Result<Table> {
-        let manifest = self.inner.manifest.lock();
+        let manifest = self.inner.manifest.look();
         match manifest.tables.iter().find(|entry| entry.name == name) {
             Some(entry) => self.table_of(&manifest, entry),
             None => Err(no_table(&manifest, name)),
@@ -225,13 +258,13 @@ impl Database {
     /// Returns the names of all tables, and their engines.
     #[must_use]
     pub fn tables(&self) -> Vec<(String, Engine)> {
-        self.inner.manifest.lock().tables.iter().map(|entry| (entry.name.clone(), entry.engine)).collect()
+        self.inner.manifest.look().tables.iter().map(|entry| (entry.name.clone(), entry.engine)).collect()
     }
 
     /// Returns the names of all keyspaces, including those of tables and indexes, and their engines.
     #[must_use]
     pub fn keyspaces(&self) -> Vec<(String, Engine)> {
-        let manifest = self.inner.manifest.lock();
+        let manifest = self.inner.manifest.look();
         let finished = manifest.keyspaces.iter().filter(|entry| !entry.unfinished);
         finished.map(|entry| (entry.name.clone(), entry.engine)).collect()
     }

@@ -1,6 +1,7 @@
 //! Changes of existing tables and keyspaces: dropping, truncating, adding an index (`DESIGN.md`, "Catalog").
 
 use super::catalog::{check_free, index_keyspace, no_table};
+use super::current::Replacing;
 use super::{Database, Inner};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
@@ -10,7 +11,6 @@ use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
 #[cfg(doc)]
 use crate::options::Isolation;
 use crate::row::{IndexDef, Layout, Table};
-use parking_lot::MutexGuard;
 
 /// Rows whose index entries are written in one transaction.
 const INDEXED_AT_ONCE: usize = 500;
@@ -74,7 +74,7 @@ impl Database {
     /// the table's files can't be removed: then the table is dropped, and the next opening removes them.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         let _one = self.inner.changing.lock();
-        let manifest = self.inner.manifest.lock();
+        let manifest = self.inner.manifest.replacing();
         let ids = table_entry(&manifest, name)?.keyspaces.clone();
         let mut next = manifest.clone();
         next.tables.retain(|entry| entry.name != name);
@@ -87,7 +87,7 @@ impl Database {
     /// Same as [`Database::drop_table`], and [`Error::Usage`] if the keyspace is part of a table.
     pub fn drop_keyspace(&self, name: &str) -> Result<()> {
         let _one = self.inner.changing.lock();
-        let manifest = self.inner.manifest.lock();
+        let manifest = self.inner.manifest.replacing();
         let id = plain_keyspace(&manifest, name, "drop")?.id;
         let next = manifest.clone();
         self.give_up(manifest, next, &[id], Standing::Dropped, &[])
@@ -103,7 +103,7 @@ impl Database {
     /// Same as [`Database::drop_table`].
     pub fn truncate_table(&self, name: &str) -> Result<Table> {
         let _one = self.inner.changing.lock();
-        let manifest = self.inner.manifest.lock();
+        let manifest = self.inner.manifest.replacing();
         let entry = table_entry(&manifest, name)?.clone();
         let mut next = manifest.clone();
         let mut added = Vec::with_capacity(entry.keyspaces.len());
@@ -147,7 +147,7 @@ impl Database {
             Ok(Some(error)) => Err(error),
             Err(error) => {
                 core.change(&old.keyspaces, Standing::Open);
-                let manifest = self.inner.manifest.lock();
+                let manifest = self.inner.manifest.replacing();
                 let next = manifest.clone();
                 // The caller gets the first error. If the keyspace stays, the next opening drops it.
                 let _ = self.give_up(manifest, next, &[added.id], Standing::Dropped, &[]);
@@ -159,7 +159,7 @@ impl Database {
     /// Makes the keyspace of a new index. Returns the table's entry, the keyspace's entry, and a handle of the table
     /// with the index.
     fn begin_index(&self, table: &str, index: &IndexDef) -> Result<(TableEntry, KeyspaceEntry, Table)> {
-        let mut manifest = self.inner.manifest.lock();
+        let mut manifest = self.inner.manifest.replacing();
         let old = table_entry(&manifest, table)?.clone();
         let mut schema = old.schema.clone();
         schema.indexes.push(index.clone());
@@ -168,10 +168,13 @@ impl Database {
         check_free(&manifest, &name, "index")?;
         let mut next = manifest.clone();
         let added = self.add_unfinished(&mut next, &name, old.engine)?;
-        self.inner.write_manifest(&mut manifest, next).map_err(Failed::into_error)?;
+        let handle = self.handle(&added);
+        let written = self.inner.replace_manifest(&mut manifest, next, |_| ());
+        written.map_err(Failed::into_error)?;
+        self.register(&handle);
         let mut keyspaces: Vec<Keyspace> =
             old.keyspaces.iter().filter_map(|id| self.inner.core.handle(*id)).collect();
-        keyspaces.push(self.register(&added));
+        keyspaces.push(handle);
         let rows = keyspaces.remove(0);
         let fresh = Table::new(table, schema, rows, keyspaces)?;
         Ok((old, added, fresh))
@@ -202,7 +205,7 @@ impl Database {
 
     /// Makes a filled index part of its table.
     fn finish_index(&self, old: &TableEntry, added: &KeyspaceEntry, index: IndexDef) -> Result<(), Failed> {
-        let mut manifest = self.inner.manifest.lock();
+        let mut manifest = self.inner.manifest.replacing();
         let mut next = manifest.clone();
         let entry = table_entry_mut(&mut next, &old.name).map_err(Failed::Unchanged)?;
         entry.schema.indexes.push(index);
@@ -211,19 +214,17 @@ impl Database {
         for keyspace in next.keyspaces.iter_mut().filter(|keyspace| keyspace.id == added.id) {
             keyspace.unfinished = false;
         }
-        let written = self.inner.write_manifest(&mut manifest, next);
-        if !matches!(written, Err(Failed::Unchanged(_))) {
+        self.inner.replace_manifest(&mut manifest, next, |_| {
             let core = &self.inner.core;
             let handles: Vec<Keyspace> = ids.iter().filter_map(|id| core.handle(*id)).collect();
             core.replace(&ids, Standing::Outdated, &handles);
-        }
-        written
+        })
     }
 
     /// Writes the manifest `next` without keyspaces, and drops them. Makes `instead` usable in the same moment.
     fn give_up(
         &self,
-        mut manifest: MutexGuard<'_, Manifest>,
+        mut manifest: Replacing<'_>,
         mut next: Manifest,
         ids: &[KeyspaceId],
         standing: Standing,
@@ -232,15 +233,15 @@ impl Database {
         let core = &self.inner.core;
         next.keyspaces.retain(|entry| !ids.contains(&entry.id));
         fail_point("catalog.before_manifest");
-        let written = self.inner.write_manifest(&mut manifest, next);
-        if let Err(Failed::Unchanged(error)) = written {
-            return Err(error);
-        }
         let engines: Vec<(usize, KeyspaceId)> =
             ids.iter().filter_map(|id| core.handle(*id).map(|handle| (handle.engine_index(), *id))).collect();
         let instead: Vec<Keyspace> =
             instead.iter().map(|entry| crate::recovery::handle(core.database, entry)).collect();
-        core.replace(ids, standing, &instead);
+        let written =
+            self.inner.replace_manifest(&mut manifest, next, |_| core.replace(ids, standing, &instead));
+        if let Err(Failed::Unchanged(error)) = written {
+            return Err(error);
+        }
         drop(manifest);
         if let Err(Failed::Unknown(error)) = written {
             // A power cut may bring back the old manifest, which needs the keyspaces' files.
@@ -255,18 +256,24 @@ impl Database {
 
 impl Inner {
     /// Replaces the manifest, on disk and in memory. In memory also if the outcome is unknown: otherwise a table that
-    /// is gone on disk would take commits that the next opening loses.
-    pub(super) fn write_manifest(&self, manifest: &mut Manifest, next: Manifest) -> Result<(), Failed> {
+    /// is gone on disk would take commits that the next opening loses. Look-ups find the new manifest together with the
+    /// effects of `also`, which must not wait for a disk. It gets true if the outcome is unknown.
+    pub(super) fn replace_manifest(
+        &self,
+        manifest: &mut Replacing<'_>,
+        next: Manifest,
+        also: impl FnOnce(bool),
+    ) -> Result<(), Failed> {
         let written = next.write(&*self.files, &self.path);
         let Err(error) = written else {
-            *manifest = next;
+            manifest.put(next, || also(false));
             return Ok(());
         };
         // If the new file has not even got the manifest's name, the old one stays.
         if matches!(Manifest::read(&*self.files, &self.path), Ok(Some(found)) if found != next) {
             return Err(Failed::Unchanged(error));
         }
-        *manifest = next;
+        manifest.put(next, || also(true));
         Err(Failed::Unknown(error))
     }
 }

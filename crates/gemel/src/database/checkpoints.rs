@@ -70,7 +70,7 @@ impl Inner {
         clock.wait_for(clock.drawn())?;
         let (file, at, bytes) = self.write_rows()?;
         let old = {
-            let mut manifest = self.manifest.lock();
+            let mut manifest = self.manifest.replacing();
             let mut next = manifest.clone();
             let old = next.checkpoint.replace(Checkpoint { file: file.clone(), at: at.0 });
             next.log_from = from.iter().map(|lsn| lsn.0).collect();
@@ -88,7 +88,7 @@ impl Inner {
                 return Err(error);
             }
             fail_point("checkpoint.after_manifest");
-            *manifest = next;
+            manifest.put(next, || ());
             old
         };
         self.log_at_checkpoint.store(from.iter().map(|lsn| lsn.0).sum(), Ordering::Relaxed);
@@ -147,7 +147,7 @@ impl Inner {
     fn write_pieces(&self, writer: &mut checkpoint::Writer, seat: Seat) -> Result<()> {
         let keyspaces: Vec<KeyspaceId> = self
             .manifest
-            .lock()
+            .look()
             .keyspaces
             .iter()
             .filter(|entry| entry.engine == Engine::Memory)
@@ -193,7 +193,7 @@ impl Inner {
     /// Records the state of the logs and trees, so the next opening sees if they lost something. Only when the logs and
     /// the disk engine are closed without an error, because then nothing changes this state any more.
     pub(super) fn mark_closed(&self) -> Result<()> {
-        let mut manifest = self.manifest.lock();
+        let mut manifest = self.manifest.replacing();
         match Manifest::read(&*self.files, &self.path)? {
             Some(there) if there.database == manifest.database => {}
             // Somebody removed the files of this database, and may have made another one at its path.
@@ -203,7 +203,7 @@ impl Inner {
         next.trees = self.disk.closed_at(&next)?;
         next.closed = Some(self.core.logs.ends().iter().map(|lsn| lsn.0).collect());
         next.write(&*self.files, &self.path)?;
-        *manifest = next;
+        manifest.put(next, || ());
         Ok(())
     }
 

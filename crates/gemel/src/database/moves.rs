@@ -9,6 +9,7 @@ use crate::ids::{Direction, KeyspaceId};
 use crate::keyspace::{Engine, Standing};
 use crate::manifest::Manifest;
 use crossbeam_utils::Backoff;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
 
@@ -85,7 +86,7 @@ impl Database {
     pub fn move_table(&self, name: &str, engine: Engine) -> Result<()> {
         let _one = self.inner.changing.lock();
         let ids = {
-            let manifest = self.inner.manifest.lock();
+            let manifest = self.inner.manifest.look();
             let entry = table_entry(&manifest, name)?;
             if entry.engine == engine {
                 return Ok(());
@@ -103,7 +104,7 @@ impl Database {
     pub fn move_keyspace(&self, name: &str, engine: Engine) -> Result<()> {
         let _one = self.inner.changing.lock();
         let id = {
-            let manifest = self.inner.manifest.lock();
+            let manifest = self.inner.manifest.look();
             let entry = plain_keyspace(&manifest, name, "move")?;
             if entry.engine == engine {
                 return Ok(());
@@ -126,7 +127,7 @@ impl Database {
             )));
         }
         self.inner.moves.lock().running = Some(RunningMove { name: name.into(), to: engine, copied: 0 });
-        let mut mover = Mover { db: self, engine, pairs: Vec::new(), step: Step::Copying };
+        let mut mover = Mover { db: self, engine, pairs: Vec::new(), step: Cell::new(Step::Copying) };
         mover.make_twins(ids)?;
         mover.copy()?;
         mover.finish()
@@ -134,6 +135,7 @@ impl Database {
 }
 
 /// The state of a move.
+#[derive(Clone, Copy)]
 enum Step {
     /// The manifest names the originals.
     Copying,
@@ -147,7 +149,7 @@ struct Mover<'a> {
     db: &'a Database,
     engine: Engine,
     pairs: Vec<Pair>,
-    step: Step,
+    step: Cell<Step>,
 }
 
 impl Mover<'_> {
@@ -157,23 +159,22 @@ impl Mover<'_> {
 
     /// Makes the twins. If the process ends before they are complete, the next opening drops them.
     fn make_twins(&mut self, ids: &[KeyspaceId]) -> Result<()> {
-        let mut manifest = self.db.inner.manifest.lock();
+        let mut manifest = self.db.inner.manifest.replacing();
         let mut next = manifest.clone();
-        let mut originals = Vec::with_capacity(ids.len());
+        let mut pairs = Vec::with_capacity(ids.len());
         for id in ids {
             let original = self.db.inner.core.handle(*id).ok_or_else(|| {
                 Error::Usage(format!("keyspace {} is closed: open the database again, then move it", id.0))
             })?;
             let twin = self.db.add_unfinished(&mut next, original.name(), self.engine)?;
-            originals.push((original, twin));
+            pairs.push(Pair { original, twin: self.db.handle(&twin) });
         }
-        let written = self.db.inner.write_manifest(&mut manifest, next);
+        let written = self.db.inner.replace_manifest(&mut manifest, next, |_| ());
         if let Err(Failed::Unchanged(error)) = written {
             return Err(error);
         }
-        self.pairs.extend(
-            originals.into_iter().map(|(original, twin)| Pair { original, twin: self.db.register(&twin) }),
-        );
+        pairs.iter().for_each(|pair| self.db.register(&pair.twin));
+        self.pairs = pairs;
         // From here on the end of the mover drops the twins.
         written.map_err(Failed::into_error)
     }
@@ -281,25 +282,25 @@ impl Mover<'_> {
     }
 
     /// Names the twins in the manifest, lets transactions use them, and drops the originals.
-    fn finish(mut self) -> Result<()> {
+    fn finish(self) -> Result<()> {
         let db = self.db;
         let core = &db.inner.core;
         core.decide_move()?;
-        // Held until the switch, so nobody gets a handle of a twin before.
-        let mut manifest = db.inner.manifest.lock();
+        let mut manifest = db.inner.manifest.replacing();
         let next = self.named(&manifest);
         fail_point("move.before_manifest");
-        let written = db.inner.write_manifest(&mut manifest, next);
+        // The manifest and the switch come together for look-ups, so nobody gets a handle of a twin before.
+        let written = db.inner.replace_manifest(&mut manifest, next, |is_unknown| {
+            self.step.set(Step::Named);
+            fail_point("move.after_manifest");
+            // A power cut may bring back the manifest that names the originals, if it is unknown which one is on disk.
+            core.switch(&self.pairs, is_unknown);
+            self.step.set(Step::Done);
+        });
+        drop(manifest);
         if let Err(Failed::Unchanged(error)) = written {
-            drop(manifest);
             return Err(error);
         }
-        self.step = Step::Named;
-        fail_point("move.after_manifest");
-        // A power cut may bring back the manifest that names the originals, if it is unknown which one is on disk.
-        core.switch(&self.pairs, written.is_err());
-        self.step = Step::Done;
-        drop(manifest);
         db.inner.moves.lock().done += 1;
         written.map_err(Failed::into_error)?;
         fail_point("move.switched");
@@ -320,13 +321,12 @@ impl Mover<'_> {
         inner.core.end_move(&self.pairs);
         let ids: Vec<KeyspaceId> = self.pairs.iter().map(|pair| pair.twin.id).collect();
         {
-            let mut manifest = inner.manifest.lock();
+            let mut manifest = inner.manifest.replacing();
             let mut next = manifest.clone();
             next.keyspaces.retain(|entry| !ids.contains(&entry.id));
             // If the file can't be written, it names the twins as unfinished, and the next opening drops them.
-            let _ = inner.write_manifest(&mut manifest, next.clone());
-            *manifest = next;
-            inner.core.replace(&ids, Standing::Dropped, &[]);
+            let _ = next.write(&*inner.files, &inner.path);
+            manifest.put(next, || inner.core.replace(&ids, Standing::Dropped, &[]));
         }
         for Pair { twin, .. } in &self.pairs {
             // The caller gets the first error. The next opening removes files that stay.
@@ -337,7 +337,7 @@ impl Mover<'_> {
 
 impl Drop for Mover<'_> {
     fn drop(&mut self) {
-        match self.step {
+        match self.step.get() {
             Step::Copying => self.give_up(),
             Step::Named => self.inner().core.switch(&self.pairs, true),
             Step::Done => {}

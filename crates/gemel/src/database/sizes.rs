@@ -137,7 +137,7 @@ impl Database {
     /// Returns the keyspaces of the catalog.
     fn parts(&self) -> Vec<Part> {
         // A change replaces entries and handles under this lock. So each handle is that of its entry.
-        let manifest = self.inner.manifest.lock();
+        let manifest = self.inner.manifest.look();
         let finished = manifest.keyspaces.iter().filter(|entry| !entry.unfinished);
         let part = |entry: &KeyspaceEntry| Part {
             kind: manifest.kind_of(entry.id),

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Operations that can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,45 @@ struct Disk {
 
 /// A file system in memory. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct FaultyFiles(Arc<Mutex<Disk>>);
+pub(crate) struct FaultyFiles(Arc<Mutex<Disk>>, Arc<Stall>);
+
+/// A disk that does not answer for a while.
+#[derive(Debug, Default)]
+struct Stall {
+    state: Mutex<StallState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct StallState {
+    is_on: bool,
+    /// Number of syncs that wait.
+    waiting: usize,
+}
+
+/// While this lives, every sync waits.
+#[derive(Debug)]
+pub(crate) struct Stalled(Arc<Stall>);
+
+impl Stalled {
+    /// Waits until a sync waits.
+    pub(crate) fn await_sync(&self) {
+        let state = lock(&self.0.state);
+        drop(
+            self.0
+                .changed
+                .wait_while(state, |state| state.waiting == 0)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+    }
+}
+
+impl Drop for Stalled {
+    fn drop(&mut self) {
+        lock(&self.0.state).is_on = false;
+        self.0.changed.notify_all();
+    }
+}
 
 #[derive(Debug)]
 struct FaultyFile {
@@ -125,6 +163,21 @@ impl FaultyFiles {
     /// on every operation fails. [`FaultyFiles::image`] returns what is left.
     pub(crate) fn cut_power(&self, nth: u64, seed: u64) {
         lock(&self.0).power = Some(PowerCut { left: nth, seed, image: None });
+    }
+
+    /// Makes every sync of a file or directory wait until the returned value is dropped.
+    pub(crate) fn stall(&self) -> Stalled {
+        lock(&self.1.state).is_on = true;
+        Stalled(Arc::clone(&self.1))
+    }
+
+    /// Waits while the disk does not answer.
+    fn wait(&self) {
+        let mut state = lock(&self.1.state);
+        state.waiting += 1;
+        self.1.changed.notify_all();
+        state = self.1.changed.wait_while(state, |state| state.is_on).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
     }
 
     /// Returns the files that the power cut has left; none before the cut.
@@ -194,7 +247,7 @@ impl FaultyFiles {
             names.insert(path.clone(), Arc::new(Mutex::new(content)));
         }
         let durable_names = names.clone();
-        Self(Arc::new(Mutex::new(Disk { names, durable_names, ..Disk::default() })))
+        Self(Arc::new(Mutex::new(Disk { names, durable_names, ..Disk::default() })), Arc::default())
     }
 
     /// Changes the stored content of a file behind the database's back.
@@ -302,6 +355,7 @@ impl Files for FaultyFiles {
     }
 
     fn sync_dir(&self, directory: &Path) -> Result<()> {
+        self.wait();
         self.check(Operation::Any, "can't sync", directory)?;
         let mut disk = lock(&self.0);
         disk.durable_names.retain(|path, _| path.parent() != Some(directory));
@@ -355,6 +409,7 @@ impl File for FaultyFile {
     }
 
     fn sync(&mut self) -> Result<()> {
+        self.files.wait();
         let failed = self.files.check(Operation::Sync, "can't sync", &self.path);
         let mut content = lock(&self.node);
         if self.unsure {
