@@ -9,12 +9,13 @@ use crate::disk::{self, TABLES, TreeFiles, tree_name};
 use crate::error::{Error, Result, io};
 use crate::files::{self, File, Files, RealFiles, fail_point, remove_tree};
 use crate::ids::KeyspaceId;
+use crate::incarnation;
 use crate::keyspace::Engine;
 use crate::lock::{self, Lock};
-use crate::log::{Lsn, reader};
+use crate::log::{Lsn, reader, segments};
 use crate::mailbox;
 use crate::manifest::Manifest;
-use crate::options::Options;
+use crate::options::{LogMode, Options};
 use crate::recovery::{DISK_DIRECTORY, log_names};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +32,8 @@ pub(crate) const STAGING: &str = "backup-new";
 /// Directory in the database for links to the disk engine's files while a backup copies them.
 pub(crate) const LINKS: &str = "backup-links";
 const MAGIC: &str = "gemel-backup";
-const FORMAT: u32 = 1;
+/// The format that is written, and the newest that can be read. Format 1 had no incarnation.
+const FORMAT: u32 = 2;
 /// Bytes copied at once.
 const PIECE: usize = 1 << 20;
 
@@ -157,10 +159,10 @@ pub(crate) fn run(
     check_place(&inner.path, to)?;
     files.create_dir(to)?;
     let _target = Lock::of_database(to)?;
-    admit(files, to, inner.core.database)?;
+    admit(inner, to)?;
     let report = BackupReport { path: to.to_path_buf(), ..BackupReport::default() };
     let mut stage = Stage {
-        database: inner.core.database,
+        database: inner.manifest.look().database,
         files,
         from: &inner.path,
         to,
@@ -209,7 +211,8 @@ fn check_place(database: &Path, to: &Path) -> Result<()> {
 }
 
 /// Admits a target that is empty or an unchanged backup of this database. Completes an interrupted backup in it.
-fn admit(files: &dyn Files, to: &Path, database: u64) -> Result<()> {
+fn admit(inner: &Inner, to: &Path) -> Result<()> {
+    let (files, database) = (&*inner.files, inner.manifest.look().database);
     let other = || {
         Error::Usage(format!(
             "{} holds another database: name an empty directory or an earlier backup of this one",
@@ -224,10 +227,13 @@ fn admit(files: &dyn Files, to: &Path, database: u64) -> Result<()> {
     if manifest.as_ref().is_some_and(|manifest| manifest.database != database) {
         return Err(other());
     }
+    if let Some(staged) = &staged {
+        staged.check_incarnation(inner, to)?;
+    }
     if manifest.is_some() || staged.is_some() {
         settle(files, to)?;
     }
-    if Manifest::read(files, to)?.is_none() {
+    let Some(manifest) = Manifest::read(files, to)? else {
         for entry in std::fs::read_dir(to).map_err(io("can't read the directory", to))? {
             let name = entry.map_err(io("can't read the directory", to))?.file_name();
             if name != STAGING {
@@ -239,14 +245,33 @@ fn admit(files: &dyn Files, to: &Path, database: u64) -> Result<()> {
             }
         }
         return remove_staging(files, to);
-    }
+    };
     let Some(record) = Record::read(files, to)? else {
         return Err(Error::Usage(format!(
             "{} holds this database and is not a backup of it: name an empty directory or an earlier backup",
             to.display()
         )));
     };
-    record.check_unchanged(files, to)
+    record.check_incarnation(inner, to)?;
+    record.check_earlier(inner, manifest.log, to)?;
+    if record.is_unchanged(files, to, &manifest)? {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{} was changed after it had been backed up: name another directory, or delete this one",
+        to.display()
+    )))
+}
+
+/// Returns true if a directory is a backup, or a copy of one, to which nobody has written.
+///
+/// # Errors
+/// The record of the backup is damaged, or a file can't be read.
+pub(crate) fn is_unwritten(files: &dyn Files, path: &Path, manifest: &Manifest) -> Result<bool> {
+    match Record::read(files, path)? {
+        Some(record) => record.is_unchanged(files, path, manifest),
+        None => Ok(false),
+    }
 }
 
 /// A file of a backup.
@@ -261,6 +286,9 @@ struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     database: u64,
+    /// The copy of the database that was backed up.
+    #[serde(default)]
+    incarnation: u64,
     /// CRC-32 of what [`lasting`] returns for the manifest.
     manifest: u32,
     files: Vec<Entry>,
@@ -279,14 +307,24 @@ impl Record {
             }
             Err(error) => return Err(error),
         };
-        let damaged = || Error::Corruption {
+        let damaged = || {
+            Error::Corruption {
             path: path.clone(),
-            what: "the record of a backup is damaged: delete the directory and make another backup".into(),
+            what: "the record of a backup is damaged: delete the directory and make another backup; if the directory \
+                   is in use as a database, delete this file"
+                .into(),
+        }
         };
         let text = String::from_utf8(bytes).map_err(|_| damaged())?;
         let (head, body) = text.split_once('\n').ok_or_else(damaged)?;
-        if head != Self::head(body) {
-            return Err(damaged());
+        let format = head.split(' ').nth(1).and_then(|format| format.parse::<u32>().ok());
+        let format = format.filter(|format| head == Self::head(*format, body)).ok_or_else(damaged)?;
+        if !(1..=FORMAT).contains(&format) {
+            return Err(Error::Usage(format!(
+                "{} has format {format}, and this version reads up to {FORMAT}: use the version that wrote it, or a newer \
+                 one",
+                path.display()
+            )));
         }
         let record: Self = serde_json::from_str(body).map_err(|_| damaged())?;
         // Each path is joined to a directory, where files are replaced.
@@ -295,40 +333,81 @@ impl Record {
         if record.files.iter().all(|entry| plain(&entry.path)) { Ok(Some(record)) } else { Err(damaged()) }
     }
 
-    fn head(body: &str) -> String {
-        format!("{MAGIC} {FORMAT} {:08x}", crc32fast::hash(body.as_bytes()))
+    fn head(format: u32, body: &str) -> String {
+        format!("{MAGIC} {format} {:08x}", crc32fast::hash(body.as_bytes()))
     }
 
     /// Writes the record. It is durable when this returns.
     fn write(&self, files: &dyn Files, directory: &Path) -> Result<()> {
         let path = directory.join(RECORD);
         let body = serde_json::to_string(self).map_err(|error| io("can't write", &path)(error.into()))?;
-        let text = format!("{}\n{body}", Self::head(&body));
+        let text = format!("{}\n{body}", Self::head(FORMAT, &body));
         files::replace(files, &path, text.as_bytes())
     }
 
-    /// Rejects a backup that was opened and written to: another backup would destroy what was written.
-    fn check_unchanged(&self, files: &dyn Files, to: &Path) -> Result<()> {
-        let manifest = Manifest::read(files, to)?;
-        let mut same = manifest.map(|manifest| lasting(&manifest)).transpose()? == Some(self.manifest);
-        // Every commit makes a log longer.
-        for entry in self.files.iter().filter(|entry| entry.path.ends_with(".log")) {
-            same &= length(files, &to.join(&entry.path))? == Some(entry.bytes);
-        }
-        if same {
+    /// Rejects a backup of another copy of the database: each copy may need its own.
+    fn check_incarnation(&self, inner: &Inner, to: &Path) -> Result<()> {
+        let incarnation = inner.manifest.look().incarnation;
+        if self.incarnation == incarnation {
             return Ok(());
         }
         Err(Error::Usage(format!(
-            "{} was changed after it had been backed up: name another directory, or delete this one",
-            to.display()
+            "{} is a backup of another copy of this database (incarnation {:x}, and this one is {incarnation:x}), which \
+             went its own way after a backup was restored: name another directory",
+            to.display(),
+            self.incarnation
         )))
+    }
+
+    /// Rejects a backup that has more of the log than the database: it is of a copy that nothing else distinguishes.
+    fn check_earlier(&self, inner: &Inner, log: LogMode, to: &Path) -> Result<()> {
+        for (name, end) in log_names(log).iter().zip(inner.core.logs.ends()) {
+            let ends = self.files.iter().filter_map(|entry| segments::end_of(name, &entry.path, entry.bytes));
+            if let Some(there) = ends.max().filter(|there| *there > end.0) {
+                return Err(Error::Usage(format!(
+                    "{} is a backup of a later state (log position {there}, and this database is at {}): the files of \
+                     one were copied while it was closed, or restored from an earlier copy; name another directory",
+                    to.display(),
+                    end.0
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if nobody has written to a backup, or to a copy of it. Opening it is not writing.
+    fn is_unchanged(&self, files: &dyn Files, to: &Path, manifest: &Manifest) -> Result<bool> {
+        if lasting(manifest)? != self.manifest {
+            return Ok(false);
+        }
+        // Every commit makes a log longer, or is in a new segment.
+        let is_log = |name: &str| name.ends_with(".log");
+        for entry in self.files.iter().filter(|entry| is_log(&entry.path)) {
+            if length(files, &to.join(&entry.path))? != Some(entry.bytes) {
+                return Ok(false);
+            }
+        }
+        let named = |name: &str| self.files.iter().any(|entry| entry.path == name);
+        for name in files.list(to)?.iter().filter(|name| is_log(name) && !named(name)) {
+            if length(files, &to.join(name))?.is_some_and(|bytes| bytes > segments::EMPTY_BYTES) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
 /// Returns a checksum of a manifest without what changes when a database is opened and closed.
 fn lasting(manifest: &Manifest) -> Result<u32> {
-    let mut manifest =
-        Manifest { closed: None, trees: Vec::new(), identified: true, compression: None, ..manifest.clone() };
+    let mut manifest = Manifest {
+        closed: None,
+        trees: Vec::new(),
+        identified: true,
+        incarnation: incarnation::FIRST,
+        inherited: Vec::new(),
+        compression: None,
+        ..manifest.clone()
+    };
     manifest.keyspaces.retain(|entry| !entry.unfinished);
     let text = serde_json::to_vec(&manifest)
         .map_err(|error| Error::Usage(format!("the catalog can't be written as JSON: {error}")))?;
@@ -402,6 +481,7 @@ impl Stage<'_> {
         fail_point("backup.before_record");
         let record = Record {
             database: source.manifest.database,
+            incarnation: source.manifest.incarnation,
             manifest: lasting(&source.manifest)?,
             files: std::mem::take(&mut self.entries),
         };

@@ -45,7 +45,8 @@ pub(crate) const MANY_ROWS: usize = if cfg!(any(test, feature = "fail-points")) 
 
 /// The engines, the registries that relate their snapshots, and the logs. Engine 0 is the anchor.
 pub(crate) struct Coordinator {
-    pub(crate) database: u64,
+    /// Number of the database and its incarnation, for handles: those of another copy are rejected.
+    pub(crate) owner: u64,
     pub(crate) engines: Vec<Arc<dyn Engine>>,
     /// Registries of the other engines, in the engines' order.
     pub(crate) registries: Vec<Registry>,
@@ -128,7 +129,7 @@ fn refused(refused: Refused) -> Error {
 
 impl Coordinator {
     pub(crate) fn new(
-        database: u64,
+        owner: u64,
         engines: Vec<Arc<dyn Engine>>,
         logs: Logs,
         options: Options,
@@ -140,7 +141,7 @@ impl Coordinator {
             .map(|_| Registry::new(options.csr_capacity, options.csr_recycle))
             .collect();
         Self {
-            database,
+            owner,
             engines,
             registries,
             active: Active::new(),

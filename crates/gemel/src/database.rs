@@ -380,7 +380,8 @@ impl Database {
         }
         backup::remove_links(&path)?;
         mailbox::remove(&path)?;
-        let opened = recovery::recover(Arc::clone(&files), &path, lock, manifest, &options, begun)?;
+        let is_copy = backup::is_unwritten(&*files, &path, &manifest)?;
+        let opened = recovery::recover(Arc::clone(&files), &path, lock, manifest, is_copy, &options, begun)?;
         let core = opened.core;
         let inner = Arc::new(Inner {
             log_at_checkpoint: AtomicU64::new(opened.manifest.log_from.iter().sum()),

@@ -56,7 +56,8 @@ impl PartKind {
 /// An ordered map from byte keys to byte values, in one engine. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Keyspace {
-    pub(crate) database: u64,
+    /// The copy of a database that the handle is of.
+    pub(crate) owner: u64,
     pub(crate) id: KeyspaceId,
     pub(crate) engine: u8,
     pub(crate) name: Arc<str>,
@@ -268,7 +269,7 @@ mod tests {
     use super::*;
 
     fn keyspace(id: u32) -> Keyspace {
-        Keyspace { database: 1, id: KeyspaceId(id), engine: 0, name: "k".into(), gate: Arc::default() }
+        Keyspace { owner: 1, id: KeyspaceId(id), engine: 0, name: "k".into(), gate: Arc::default() }
     }
 
     #[test]

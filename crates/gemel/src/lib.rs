@@ -16,6 +16,7 @@ mod files;
 #[doc(hidden)]
 pub mod fuzzing;
 mod ids;
+mod incarnation;
 mod key;
 mod keyspace;
 mod keyspaces;

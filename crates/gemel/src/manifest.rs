@@ -3,17 +3,16 @@
 use crate::error::{Error, Result, io};
 use crate::files::{self, Files};
 use crate::ids::KeyspaceId;
+use crate::incarnation::{self, Inherited, Owner};
 use crate::keyspace::{Engine, PartKind};
+use crate::log::Lsn;
 use crate::options::{Compression, LogMode};
 use crate::row::Schema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The format of a manifest whose trees have no compressed files.
-pub(crate) const FORMAT: u32 = 1;
-/// The format of a manifest whose trees may have compressed files, and the newest one that this version reads. Versions
-/// that can't read such files reject it.
-const FORMAT_COMPRESSED: u32 = 2;
+/// The format that this version writes, and the newest that it reads. Format 1 had no incarnations and no compression.
+pub(crate) const FORMAT: u32 = 2;
 pub(crate) const FILE: &str = "gemel.manifest";
 /// Name of the file that an interrupted replacement leaves behind.
 pub(crate) const TEMPORARY: &str = "gemel.manifest.new";
@@ -23,6 +22,12 @@ const MAGIC: &str = "gemel";
 pub(crate) struct Manifest {
     /// Random number of the database, in each of its files, so files of two databases are never mixed.
     pub(crate) database: u64,
+    /// Number of this copy of the database.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub(crate) incarnation: u64,
+    /// The parts of the logs that earlier incarnations wrote, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) inherited: Vec<Inherited>,
     pub(crate) log: LogMode,
     pub(crate) keyspaces: Vec<KeyspaceEntry>,
     pub(crate) tables: Vec<TableEntry>,
@@ -50,6 +55,12 @@ pub(crate) struct Manifest {
     /// compressed blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) compression: Option<Compression>,
+}
+
+/// Returns true for a database that was not restored from a backup.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "for serde")]
+fn is_first(incarnation: &u64) -> bool {
+    *incarnation == incarnation::FIRST
 }
 
 /// The state that a tree's files must have.
@@ -96,6 +107,8 @@ impl Manifest {
         let database = RandomState::new().hash_one((std::process::id(), std::time::SystemTime::now()));
         Self {
             database,
+            incarnation: incarnation::FIRST,
+            inherited: Vec::new(),
             log,
             keyspaces: Vec::new(),
             tables: Vec::new(),
@@ -120,8 +133,31 @@ impl Manifest {
         is_new
     }
 
-    fn format(&self) -> u32 {
-        if self.compression.is_some() { FORMAT_COMPRESSED } else { FORMAT }
+    /// Makes a new incarnation, which goes on at the ends of the logs. A crash may have come after an earlier one was made
+    /// and before it wrote anything.
+    pub(crate) fn renew(&mut self, ends: &[Lsn]) {
+        let until: Vec<u64> = ends.iter().map(|end| end.0).collect();
+        if self.inherited.last().is_none_or(|last| last.until != until) {
+            self.inherited.push(Inherited { incarnation: self.incarnation, until });
+        }
+        self.incarnation = incarnation::new();
+    }
+
+    /// Forgets the inherited parts of the logs that recovery does not read any more. A log without a batch since then still
+    /// ends in a segment of the part.
+    pub(crate) fn forget_inherited(&mut self) {
+        let Self { inherited, log_from, .. } = self;
+        inherited.retain(|part| part.until.iter().zip(&*log_from).any(|(until, from)| until >= from));
+    }
+
+    /// Returns the owner of the segments of a log.
+    pub(crate) fn owner_of_log(&self, index: usize) -> Owner {
+        let part = |part: &Inherited| Some((*part.until.get(index)?, part.incarnation));
+        Owner {
+            database: self.database,
+            incarnation: self.incarnation,
+            inherited: self.inherited.iter().filter_map(part).collect(),
+        }
     }
 
     /// Removes what only a closed database has. All trees have been opened, so each has a file that identifies it.
@@ -175,11 +211,11 @@ impl Manifest {
             return Err(corrupt("not a manifest"));
         }
         match format.parse::<u32>() {
-            Ok(FORMAT..=FORMAT_COMPRESSED) => {}
+            Ok(1..=FORMAT) => {}
             Ok(format) => {
                 return Err(Error::Usage(format!(
-                    "{}: the database has format {format}, and this version of Gemel reads formats up to \
-                     {FORMAT_COMPRESSED}: use the version that wrote it",
+                    "{}: the database has format {format}, and this version of Gemel reads formats 1 to {FORMAT}: \
+                     use the version that wrote it",
                     directory.display()
                 )));
             }
@@ -202,7 +238,7 @@ impl Manifest {
     pub(crate) fn write(&self, files: &dyn Files, directory: &Path) -> Result<()> {
         let path = Self::path(directory);
         let body = serde_json::to_string(self).map_err(|error| io("can't write", &path)(error.into()))?;
-        let text = format!("{MAGIC} {} {:08x}\n{body}", self.format(), crc32fast::hash(body.as_bytes()));
+        let text = format!("{MAGIC} {FORMAT} {:08x}\n{body}", crc32fast::hash(body.as_bytes()));
         files::replace(files, &path, text.as_bytes())
     }
 }

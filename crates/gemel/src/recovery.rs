@@ -72,9 +72,9 @@ pub(crate) struct Opened {
     pub(crate) recovered: Recovered,
 }
 
-pub(crate) fn handle(database: u64, entry: &KeyspaceEntry) -> Keyspace {
+pub(crate) fn handle(owner: u64, entry: &KeyspaceEntry) -> Keyspace {
     Keyspace {
-        database,
+        owner,
         id: entry.id,
         engine: entry.engine.index() as u8,
         name: entry.name.as_str().into(),
@@ -90,11 +90,13 @@ pub(crate) fn log_names(mode: LogMode) -> &'static [&'static str] {
     }
 }
 
+/// Opens a database. If `is_copy`, it is a backup to which nobody has written, and becomes a new incarnation.
 pub(crate) fn recover(
     files: Arc<dyn Files>,
     directory: &Path,
     lock: Lock,
     mut manifest: Manifest,
+    is_copy: bool,
     options: &Options,
     begun: Instant,
 ) -> Result<Opened> {
@@ -141,14 +143,26 @@ pub(crate) fn recover(
     memory.finish_restore();
     memory.clock().recover(last[0]);
     disk.clock().recover(last[1]);
+    if is_copy {
+        manifest.renew(&ends);
+    }
+    let has_new_form = manifest.set_compression(options.compression);
+    if is_copy || has_new_form || manifest.closed.is_some() || !manifest.identified {
+        // The mark of closing must go before anything is appended or flushed, because that changes what it describes. If
+        // the process ends before the manifest is replaced, the mark is still true. And a segment of a new incarnation is
+        // another copy's unless the manifest names that incarnation. Nothing is flushed before this, so no file is
+        // compressed before the manifest has the format that says so.
+        manifest.open();
+        manifest.write(&*files, directory)?;
+    }
     let names = log_names(manifest.log);
     let mut logs = Vec::with_capacity(names.len());
-    for (name, end) in names.iter().zip(ends) {
+    for (index, (name, end)) in names.iter().zip(ends).enumerate() {
         logs.push(Log::open(
             Arc::clone(&files),
             directory,
             name,
-            manifest.database,
+            manifest.owner_of_log(index),
             end,
             Policy {
                 durability: options.durability,
@@ -163,17 +177,10 @@ pub(crate) fn recover(
         LogMode::Shared => Logs::Shared(logs.swap_remove(0)),
         LogMode::PerEngine => Logs::PerEngine(logs),
     };
-    if manifest.set_compression(options.compression) || manifest.closed.is_some() || !manifest.identified {
-        // The mark of closing must go before anything is appended or flushed, because that changes what it describes. If
-        // the process ends before the manifest is replaced, the mark is still true. Nothing is flushed before this, so no
-        // file is compressed before the manifest has the format that says so.
-        manifest.open();
-        manifest.write(&*files, directory)?;
-    }
     let engines: Vec<Arc<dyn crate::engine::Engine>> = vec![memory.clone(), disk.clone()];
-    let core = Arc::new(Coordinator::new(manifest.database, engines, logs, options.clone(), Some(lock)));
-    *core.keyspaces.write() =
-        manifest.keyspaces.iter().map(|entry| handle(manifest.database, entry)).collect();
+    let owner = manifest.database ^ manifest.incarnation;
+    let core = Arc::new(Coordinator::new(owner, engines, logs, options.clone(), Some(lock)));
+    *core.keyspaces.write() = manifest.keyspaces.iter().map(|entry| handle(owner, entry)).collect();
     recovered.took = begun.elapsed();
     Ok(Opened { core, memory, disk, manifest, recovered })
 }
@@ -309,7 +316,7 @@ fn replay(
                 files,
                 directory,
                 name,
-                manifest.database,
+                manifest.owner_of_log(index),
                 from(index),
                 &mut |start, end, payload| {
                     if end > cut[index] {
@@ -386,13 +393,13 @@ fn agree(files: &dyn Files, directory: &Path, manifest: &Manifest) -> Result<Vec
     let mut parts = [Part::default(), Part::default()];
     for (index, (name, part)) in LOG_NAMES.iter().zip(&mut parts).enumerate() {
         let from = Lsn(manifest.log_from.get(index).copied().unwrap_or(0));
-        let end =
-            reader::read(files, directory, name, manifest.database, from, &mut |start, end, payload| {
-                if let Some(record) = Record::decode(payload) {
-                    part.note(start, end, &record);
-                }
-                Ok(())
-            })?;
+        let owner = manifest.owner_of_log(index);
+        let end = reader::read(files, directory, name, owner, from, &mut |start, end, payload| {
+            if let Some(record) = Record::decode(payload) {
+                part.note(start, end, &record);
+            }
+            Ok(())
+        })?;
         check_closed(directory, manifest, index, end)?;
         part.end = end;
     }

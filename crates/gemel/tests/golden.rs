@@ -1,10 +1,12 @@
 //! Databases that earlier versions wrote. Every later version must open them.
 //!
 //! Each directory below `tests/golden` is a database as the version in its name left it: `first` is the first one with
-//! format 1, `marked` the first one that marks trees and closed logs, `seeded` the first one with format 2 of the log,
-//! in which the checksums of a segment's batches begin with a seed, `dependent` the first one with format 3, in which
-//! records of a log for each engine say how far the other log must be, `compressed` the first one with format 2 of the
-//! manifest, in which tables on disk have compressed files. To add those of a new version:
+//! format 1, `marked` the first one that marks trees and closed logs, `seeded` the first one with format 2 of the log, in
+//! which the checksums of a segment's batches begin with a seed, `dependent` the first one with format 3, in which records
+//! of a log for each engine say how far the other log must be, `compressed` the first one with format 2 of the manifest, in
+//! which tables on disk have compressed files. `copied` is a backup of `dependent`, made by that version. `incarnate` is the
+//! first one whose backups, manifests and logs have incarnations, and `incarnate-copied` is a backup that it was restored
+//! from and went on. To add those of a new version:
 //! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -12,6 +14,7 @@
 use gemel::row::{ColumnType, Schema, Table, Value};
 use gemel::{Compression, Database, Engine, Isolation, LogMode, Options};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
@@ -57,12 +60,12 @@ fn options(log: LogMode) -> Options {
     Options { log, ..Options::default() }
 }
 
-/// Writes a database. Every tenth row is deleted again.
-fn write(path: &Path, log: LogMode) {
+/// Writes some rows of a database. Every tenth row is deleted again.
+fn write(path: &Path, log: LogMode, ids: Range<i64>) -> Database {
     let options = Options { compression: Compression::Lz4, ..options(log) };
     let db = Database::open(path, options).unwrap();
     let tables = ENGINES.map(|engine| db.create_table(engine.name(), engine, schema()).unwrap());
-    for id in 0..ROWS {
+    for id in ids {
         let mut transaction = db.begin(Isolation::Serializable).unwrap();
         for table in &tables {
             table.insert(&mut transaction, &values(id, &parts(id))).unwrap();
@@ -75,7 +78,7 @@ fn write(path: &Path, log: LogMode) {
             db.checkpoint().unwrap();
         }
     }
-    db.close().unwrap();
+    db
 }
 
 fn check(db: &Database, table: &Table) {
@@ -126,7 +129,7 @@ fn newest_segments_have_the_newest_format(path: &Path) {
     for (index, name) in logs.iter().enumerate() {
         if logs.get(index + 1).is_none_or(|next| kind(next) != kind(name)) {
             let header = std::fs::read(path.join(name)).unwrap();
-            assert_eq!(header[8..12], 3_u32.to_le_bytes(), "{name}");
+            assert_eq!(header[8..12], 4_u32.to_le_bytes(), "{name}");
         }
     }
 }
@@ -167,7 +170,7 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
             opened += 1;
         }
     }
-    assert!(opened >= 4, "{opened} databases are few");
+    assert!(opened >= 14, "{opened} databases are few");
 }
 
 /// The files of the logs with their contents, by name. Zeros at the end are left out: an opening cuts them.
@@ -260,7 +263,7 @@ fn an_empty_segment_of_an_earlier_format_is_replaced_before_it_gets_records() {
             let logs = logs(&path);
             for name in &empty {
                 assert!(logs[name].len() > 64, "{name} has no record");
-                assert_eq!(logs[name][8..12], 3_u32.to_le_bytes(), "{name}");
+                assert_eq!(logs[name][8..12], 4_u32.to_le_bytes(), "{name}");
             }
         }
         newest_segments_have_the_newest_format(&path);
@@ -277,8 +280,19 @@ fn write_the_databases_of_this_version() {
     let to = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(to);
     for (name, log) in [("shared", LogMode::Shared), ("per-engine", LogMode::PerEngine)] {
         let path = to.join(name);
-        assert!(!path.exists(), "{} exists", path.display());
-        std::fs::create_dir_all(&to).unwrap();
-        write(&path, log);
+        let copied = to.with_file_name(format!("{}-copied", to.file_name().unwrap().display())).join(name);
+        assert!(!path.exists() && !copied.exists(), "{} or its copy exists", path.display());
+        for path in [&path, &copied] {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        }
+        let db = write(&path, log, 0..ROWS * 3 / 4);
+        db.backup(&copied).unwrap();
+        db.close().unwrap();
+        write(&path, log, ROWS * 3 / 4..ROWS).close().unwrap();
+        write(&copied, log, ROWS * 3 / 4..ROWS).close().unwrap();
+        // Opening cuts the zeros after the end of a log.
+        for path in [&path, &copied] {
+            Database::open(path, options(log)).unwrap().close().unwrap();
+        }
     }
 }

@@ -53,7 +53,7 @@ fn the_readme_lists_each_thread() {
     for log in [LogMode::Shared, LogMode::PerEngine] {
         let directory = tempfile::tempdir().unwrap();
         let db = Database::open(directory.path().join("db"), Options { log, ..Options::default() }).unwrap();
-        seen.extend(wait_for(if log == LogMode::Shared { 4 } else { 5 }));
+        seen.extend(wait_for(if log == LogMode::Shared { 5 } else { 6 }));
         db.close().unwrap();
         wait_for(0);
     }

@@ -28,7 +28,7 @@ struct Rig {
 /// Returns a keyspace in an engine.
 fn space(engine: u8) -> Keyspace {
     Keyspace {
-        database: 1,
+        owner: 1,
         id: KeyspaceId(u32::from(engine) + 1),
         engine,
         name: format!("space {engine}").into(),

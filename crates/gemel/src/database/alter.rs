@@ -68,7 +68,7 @@ impl Database {
         let core = &self.inner.core;
         let of_table = |entry: &&KeyspaceEntry| ids.contains(&entry.id);
         let entries = next.keyspaces.iter().filter(of_table);
-        let instead: Vec<Keyspace> = entries.map(|entry| recovery::handle(core.database, entry)).collect();
+        let instead: Vec<Keyspace> = entries.map(|entry| recovery::handle(core.owner, entry)).collect();
         manifest.put(next, || {
             if rows_change {
                 // From here on nobody reads through an earlier handle, and only then the new one is given out. So nobody

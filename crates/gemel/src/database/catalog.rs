@@ -78,7 +78,7 @@ impl Database {
     pub(crate) fn handle(&self, entry: &KeyspaceEntry) -> Keyspace {
         // All handles share a gate: see `Gate`.
         let known = self.inner.core.handle(entry.id);
-        known.unwrap_or_else(|| recovery::handle(self.inner.core.database, entry))
+        known.unwrap_or_else(|| recovery::handle(self.inner.core.owner, entry))
     }
 
     /// Makes a keyspace in `manifest`, which is not written yet.

@@ -236,7 +236,7 @@ impl Database {
         let engines: Vec<(usize, KeyspaceId)> =
             ids.iter().filter_map(|id| core.handle(*id).map(|handle| (handle.engine_index(), *id))).collect();
         let instead: Vec<Keyspace> =
-            instead.iter().map(|entry| crate::recovery::handle(core.database, entry)).collect();
+            instead.iter().map(|entry| crate::recovery::handle(core.owner, entry)).collect();
         let written =
             self.inner.replace_manifest(&mut manifest, next, |_| core.replace(ids, standing, &instead));
         if let Err(Failed::Unchanged(error)) = written {

@@ -74,6 +74,7 @@ impl Inner {
             let mut next = manifest.clone();
             let old = next.checkpoint.replace(Checkpoint { file: file.clone(), at: at.0 });
             next.log_from = from.iter().map(|lsn| lsn.0).collect();
+            next.forget_inherited();
             next.trees = self.disk.reached(&next);
             next.clocks = self.core.engines.iter().map(|engine| engine.clock().drawn().0).collect();
             fail_point("checkpoint.before_manifest");
@@ -130,10 +131,11 @@ impl Inner {
 
     /// Writes the rows into a file, and gives the seat back.
     fn write_rows_to(&self, temporary: &Path, seated: Seated<'_>, at: Timestamp) -> Result<u64> {
+        let database = self.manifest.look().database;
         let written = self
             .files
             .create(temporary)
-            .and_then(|file| checkpoint::Writer::new(file, self.core.database, at))
+            .and_then(|file| checkpoint::Writer::new(file, database, at))
             .and_then(|mut writer| self.write_pieces(&mut writer, seated.1).map(|()| writer));
         drop(seated);
         let writer = written?;
@@ -195,7 +197,8 @@ impl Inner {
     pub(super) fn mark_closed(&self) -> Result<()> {
         let mut manifest = self.manifest.replacing();
         match Manifest::read(&*self.files, &self.path)? {
-            Some(there) if there.database == manifest.database => {}
+            Some(there)
+                if (there.database, there.incarnation) == (manifest.database, manifest.incarnation) => {}
             // Somebody removed the files of this database, and may have made another one at its path.
             _ => return Ok(()),
         }

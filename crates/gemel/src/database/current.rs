@@ -80,7 +80,7 @@ mod tests {
             found += usize::from(db.table("t").is_ok());
             db.table(engine.name())?;
             db.create_table(engine.name(), engine, schema())?;
-            db.open_or_create_table(engine.name(), schema(), engine)?;
+            db.open_or_create_table(engine.name(), engine, schema())?;
             db.keyspace("plain", Engine::Memory)?;
             db.open_or_create_keyspace("plain", Engine::Disk)?;
         }

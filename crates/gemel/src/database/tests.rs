@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::files::fail_point::{on_fail_point, once_here};
+use crate::files::faulty::FaultyFiles;
 use crate::options::Durability;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -420,4 +421,61 @@ fn garbage_is_collected_and_snapshots_expire_while_a_checkpoint_waits() {
     assert_eq!(db.state().checkpoints.done, 0);
     drop(old);
     go.send(()).unwrap();
+}
+
+/// Cuts the power before each step of the first opening of a backup, and once more before each step of the next one.
+#[test]
+fn a_backup_whose_first_opening_is_interrupted_anywhere_opens_with_all_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    for log in [LogMode::Shared, LogMode::PerEngine] {
+        let [path, copy] = ["db", "copy"].map(|name| directory.path().join(format!("{name} {log:?}")));
+        let files = FaultyFiles::default();
+        let options = || Options { log, ..Options::default() };
+        let open =
+            |files: &FaultyFiles, path: &Path| Database::open_with(Arc::new(files.clone()), path, options());
+        let db = open(&files, &path).unwrap();
+        put(&db, b"first");
+        db.checkpoint().unwrap();
+        put(&db, b"second");
+        db.backup(&copy).unwrap();
+        drop(db);
+        let whole = files.power_cut(0);
+        let incarnation = |files: &FaultyFiles| Manifest::read(files, &copy).unwrap().unwrap().incarnation;
+        let has_all = |db: &Database, files: &FaultyFiles| {
+            assert!(has(db, b"first") && has(db, b"second"));
+            assert_ne!(incarnation(files), 0);
+            put(db, b"third");
+        };
+        let mut steps = 0;
+        for nth in 1.. {
+            let first = whole.power_cut(0);
+            first.cut_power(nth, nth);
+            drop(open(&first, &copy));
+            let Some(left) = first.image() else { break };
+            steps += 1;
+            for again in 1.. {
+                let second = left.power_cut(0);
+                second.cut_power(again, nth + again);
+                drop(open(&second, &copy));
+                let Some(left) = second.image() else { break };
+                let db = open(&left, &copy).unwrap();
+                has_all(&db, &left);
+                drop(db);
+                let now = incarnation(&left);
+                let db = open(&left, &copy).unwrap();
+                assert!(has(&db, b"third"));
+                assert_eq!(incarnation(&left), now, "a database in use becomes another incarnation");
+            }
+        }
+        assert!(steps > 5, "{steps}");
+        let db = open(&whole, &copy).unwrap();
+        has_all(&db, &whole);
+        assert_eq!(Manifest::read(&whole, &copy).unwrap().unwrap().inherited.len(), 1);
+        db.checkpoint().unwrap();
+        put(&db, b"third");
+        db.checkpoint().unwrap();
+        assert_eq!(Manifest::read(&whole, &copy).unwrap().unwrap().inherited, []);
+        drop(db);
+        assert!(has(&open(&whole, &copy).unwrap(), b"third"));
+    }
 }

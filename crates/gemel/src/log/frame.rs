@@ -7,11 +7,12 @@
 //! in another segment, and nobody who does not know the database's number can make a value that looks like a batch.
 
 /// Bytes of a segment's header. Its layout never changes, so a newer format can be distinguished from damage: magic
-/// (8), format (4), zeros (4), database (8), first position (8), zeros (28), checksum (4).
+/// (8), format (4), zeros (4), database (8), first position (8), incarnation (8), zeros (20), checksum (4).
 pub(super) const SEGMENT_HEADER: usize = 64;
 /// The format that is written, and the newest that can be read. In format 1 the seed of all segments was 0. Before
-/// format 3 the records of a log for each engine did not say how far the other log must be.
-pub(super) const FORMAT: u32 = 3;
+/// format 3 the records of a log for each engine did not say how far the other log must be. Before format 4 the header had
+/// zeros in the place of the incarnation.
+pub(super) const FORMAT: u32 = 4;
 /// Bytes of a batch's header: magic (4), checksum of everything after it, with the segment's seed (4), bytes of records
 /// (8), position of this header (8), durable LSN when the batch was written (8).
 pub(super) const BATCH_HEADER: usize = 32;
@@ -37,6 +38,8 @@ fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
 pub(super) struct Segment {
     pub(super) format: u32,
     pub(super) database: u64,
+    /// The copy of the database that wrote the segment. Zero before format 4.
+    pub(super) incarnation: u64,
     pub(super) first: u64,
 }
 
@@ -47,6 +50,7 @@ impl Segment {
         header[8..12].copy_from_slice(&self.format.to_le_bytes());
         header[16..24].copy_from_slice(&self.database.to_le_bytes());
         header[24..32].copy_from_slice(&self.first.to_le_bytes());
+        header[32..40].copy_from_slice(&self.incarnation.to_le_bytes());
         let sum = crc32fast::hash(&header[..SEGMENT_HEADER - 4]);
         header[SEGMENT_HEADER - 4..].copy_from_slice(&sum.to_le_bytes());
         header
@@ -60,7 +64,12 @@ impl Segment {
         {
             return None;
         }
-        Some(Self { format: u32_at(header, 8)?, database: u64_at(header, 16)?, first: u64_at(header, 24)? })
+        Some(Self {
+            format: u32_at(header, 8)?,
+            database: u64_at(header, 16)?,
+            incarnation: u64_at(header, 32)?,
+            first: u64_at(header, 24)?,
+        })
     }
 
     /// Returns the seed of the checksums of the segment's batches.
@@ -188,9 +197,9 @@ mod tests {
 
         #[test]
         fn a_segment_header_with_a_flipped_bit_is_not_intact(
-            database: u64, first: u64, place in 0..SEGMENT_HEADER, bit in 0_u8..8,
+            database: u64, incarnation: u64, first: u64, place in 0..SEGMENT_HEADER, bit in 0_u8..8,
         ) {
-            let header = Segment { format: FORMAT, database, first };
+            let header = Segment { format: FORMAT, database, incarnation, first };
             let mut bytes = header.encode();
             prop_assert_eq!(Segment::decode(&bytes), Some(header));
             bytes[place] ^= 1 << bit;

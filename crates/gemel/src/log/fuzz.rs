@@ -18,7 +18,7 @@ fn put(files: &FaultyFiles, first: u64, content: &[u8]) {
 }
 
 fn segment(first: u64) -> frame::Segment {
-    frame::Segment { format: frame::FORMAT, database: DATABASE, first }
+    frame::Segment { format: frame::FORMAT, database: DATABASE, incarnation: 0, first }
 }
 
 fn header(first: u64) -> Vec<u8> {

@@ -29,6 +29,7 @@ mod writer;
 
 use crate::error::{Error, Result};
 use crate::files::{Blocks, Files};
+use crate::incarnation::Owner;
 use crate::options::{Durability, FullDisk};
 use entry::Entry;
 use pipeline::{Meanwhile, Pipeline};
@@ -171,23 +172,23 @@ impl Failure {
 
 impl Log {
     /// Opens the log for appending at `end`, the position that [`reader::read`] returned, and cuts off the bytes after
-    /// it. In an empty directory `end` is zero. `database` is the database's number, in every segment's header.
+    /// it. In an empty directory `end` is zero. New segments get the owner's numbers in their headers.
     pub(crate) fn open(
         files: Arc<dyn Files>,
         directory: &Path,
         name: &'static str,
-        database: u64,
+        owner: impl Into<Owner>,
         end: Lsn,
         policy: impl Into<Policy>,
     ) -> Result<Arc<Self>> {
-        Self::open_with(files, directory, name, database, end, policy.into(), SEGMENT_BYTES)
+        Self::open_with(files, directory, name, owner, end, policy.into(), SEGMENT_BYTES)
     }
 
     fn open_with(
         files: Arc<dyn Files>,
         directory: &Path,
         name: &'static str,
-        database: u64,
+        owner: impl Into<Owner>,
         end: Lsn,
         policy: Policy,
         segment_bytes: u64,
@@ -195,7 +196,7 @@ impl Log {
         files.create_dir(directory)?;
         reader::truncate(&*files, directory, name, end)?;
         let limits = Limits { segment: segment_bytes, spares: policy.spare_bytes };
-        let segments = Arc::new(Segments::find(Arc::clone(&files), directory, name, database, limits)?);
+        let segments = Arc::new(Segments::find(Arc::clone(&files), directory, name, owner.into(), limits)?);
         let Newest { mut file, header } = match segments.newest()? {
             Some(newest) => newest,
             None if end == Lsn(0) => segments.begin(0).map_err(Failure::error)?,

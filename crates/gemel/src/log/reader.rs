@@ -8,6 +8,7 @@
 use super::{Lsn, frame, list_segments, segment_path};
 use crate::error::{Error, Result};
 use crate::files::{Files, read_all, read_over, replace};
+use crate::incarnation::Owner;
 use std::path::Path;
 
 /// A callback for a record's position, the position after it, and its payload. A record's position is the end of its
@@ -35,10 +36,11 @@ pub(crate) fn read(
     files: &dyn Files,
     directory: &Path,
     name: &str,
-    database: u64,
+    owner: impl Into<Owner>,
     from: Lsn,
     each: &mut Each<'_>,
 ) -> Result<Lsn> {
+    let owner = owner.into();
     let firsts = list_segments(files, directory, name)?;
     // The last segment that can hold something after `from`, or the first one.
     let skipped = firsts.partition_point(|first| *first <= from.0).saturating_sub(1);
@@ -62,8 +64,11 @@ pub(crate) fn read(
         }
         read_over(files, &path, &mut content)?;
         let next = firsts.get(index + 1).copied();
-        let Some(header) = check_header(&path, &content, database, first, next.is_none())? else { break };
+        let Some(header) = check_header(&path, &content, owner.database, first, next.is_none())? else {
+            break;
+        };
         end = read_segment(&path, &content, header, from, each)?;
+        check_owner(&path, &owner, header, end)?;
         let offset = frame::SEGMENT_HEADER + (end - first) as usize;
         match next {
             // The next segment exists, so all before it had been durable.
@@ -122,6 +127,25 @@ fn check_header(
         return Err(corruption(path, format!("it begins at {}, not where its name says", header.first)));
     }
     Ok(Some(header))
+}
+
+/// Returns an error if another copy of the database wrote a segment that ends at `end`, or wrote on in it.
+fn check_owner(path: &Path, owner: &Owner, header: frame::Segment, end: u64) -> Result<()> {
+    let (incarnation, until) = owner.of_segment(header.first);
+    // A segment without a batch holds nothing: opening gives it a new header.
+    let what = if header.incarnation != incarnation && end > header.first {
+        format!("incarnation {:x} of the database wrote it, not {incarnation:x}", header.incarnation)
+    } else if let Some(until) = until.filter(|until| end > *until) {
+        format!(
+            "it goes on to {end}, and incarnation {:x} of the database began at {until}",
+            owner.incarnation
+        )
+    } else {
+        return Ok(());
+    };
+    let why =
+        "the file is from another copy of the database, which went its own way after a backup was restored";
+    Err(corruption(path, format!("{what}: {why}")))
 }
 
 /// Returns the seed of a segment's batches. Without a header it does not matter, because there is no batch either.

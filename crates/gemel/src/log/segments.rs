@@ -9,12 +9,15 @@
 use super::{Failure, Lsn, frame, lock, reader};
 use crate::error::Result;
 use crate::files::{File, Files};
+use crate::incarnation::Owner;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 const SEGMENT: &str = "log";
 const SPARE: &str = "spare";
+/// Bytes of a segment without a batch.
+pub(crate) const EMPTY_BYTES: u64 = frame::SEGMENT_HEADER as u64;
 
 fn path(directory: &Path, name: &str, first: u64, kind: &str) -> PathBuf {
     directory.join(format!("{name}-{first:016x}.{kind}"))
@@ -30,14 +33,23 @@ pub(super) fn list_segments(files: &dyn Files, directory: &Path, name: &str) -> 
     list(files, directory, name, SEGMENT)
 }
 
+/// Returns the position at which a segment ends, by its file's name and length. Returns none if the file is not a segment
+/// of the log `name`.
+pub(crate) fn end_of(name: &str, file: &str, bytes: u64) -> Option<u64> {
+    Some(first_of(name, file, SEGMENT)?.saturating_add(bytes.saturating_sub(EMPTY_BYTES)))
+}
+
+/// Returns the first position of a file of the log `name`, by the file's name.
+fn first_of(name: &str, file: &str, kind: &str) -> Option<u64> {
+    let digits = file.strip_prefix(name)?.strip_prefix('-')?.strip_suffix(kind)?.strip_suffix('.')?;
+    let first = u64::from_str_radix(digits, 16).ok()?;
+    // Only the lower half of all positions is valid, so adding a length to a position can't overflow.
+    (digits.len() == 16 && first < 1 << 63).then_some(first)
+}
+
 fn list(files: &dyn Files, directory: &Path, name: &str, kind: &str) -> Result<Vec<u64>> {
-    let parse = |file: &str| {
-        let digits = file.strip_prefix(name)?.strip_prefix('-')?.strip_suffix(kind)?.strip_suffix('.')?;
-        let first = u64::from_str_radix(digits, 16).ok()?;
-        // Only the lower half of all positions is valid, so adding a length to a position can't overflow.
-        (digits.len() == 16 && first < 1 << 63).then_some(first)
-    };
-    let mut firsts: Vec<u64> = files.list(directory)?.iter().filter_map(|file| parse(file)).collect();
+    let parse = |file: &String| first_of(name, file, kind);
+    let mut firsts: Vec<u64> = files.list(directory)?.iter().filter_map(parse).collect();
     firsts.sort_unstable();
     Ok(firsts)
 }
@@ -64,7 +76,7 @@ pub(super) struct Segments {
     files: Arc<dyn Files>,
     directory: PathBuf,
     name: &'static str,
-    database: u64,
+    owner: Owner,
     pub(super) limits: Limits,
     known: Mutex<Known>,
 }
@@ -98,12 +110,12 @@ impl Segments {
         files: Arc<dyn Files>,
         directory: &Path,
         name: &'static str,
-        database: u64,
+        owner: Owner,
         limits: Limits,
     ) -> Result<Self> {
         let segments = VecDeque::from(list_segments(&*files, directory, name)?);
         let known = Mutex::new(Known { segments, ..Known::default() });
-        Ok(Self { files, directory: directory.to_path_buf(), name, database, limits, known })
+        Ok(Self { files, directory: directory.to_path_buf(), name, owner, limits, known })
     }
 
     fn path(&self, first: u64, kind: &str) -> PathBuf {
@@ -121,6 +133,17 @@ impl Segments {
         Ok(Some(Newest { file, header }))
     }
 
+    /// Returns the header of a new segment.
+    fn header(&self, first: u64) -> frame::Segment {
+        let Owner { database, incarnation, .. } = self.owner;
+        frame::Segment { format: frame::FORMAT, database, incarnation, first }
+    }
+
+    /// Returns true if new batches can be written to a segment with this header.
+    pub(super) fn go_on_in(&self, header: frame::Segment) -> bool {
+        header == self.header(header.first)
+    }
+
     /// Begins a segment at `first`. Replaces an empty one that begins there. When this returns, its header and name are
     /// durable, and batches can be written.
     pub(super) fn begin(&self, first: u64) -> Result<Newest, Failure> {
@@ -134,7 +157,7 @@ impl Segments {
                 (self.files.create(&at).map_err(Failure::of_write)?, at)
             }
         };
-        let header = frame::Segment { format: frame::FORMAT, database: self.database, first };
+        let header = self.header(first);
         let refused = |error| {
             // Otherwise the next attempt would find the file. If it can't be removed, that attempt fails for good.
             let _ = self.files.remove(&at);

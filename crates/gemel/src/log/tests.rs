@@ -8,6 +8,7 @@ use super::{Log, Lsn, Policy, list_segments, segment_path};
 use crate::error::{Error, Result};
 use crate::files::faulty::{FaultyFiles, Operation};
 use crate::files::{Files, RealFiles, read_all};
+use crate::incarnation::Owner;
 use crate::options::{Durability, FullDisk};
 use crate::ticket::Ticket;
 use proptest::prelude::*;
@@ -236,7 +237,8 @@ fn a_segment_half_made_at_a_power_cut_is_not_damage() {
     let (whole, ends) = some_batches(2);
     let end = ends[1];
     let next = segment_path(dir(), "main", end.0);
-    let header = frame::Segment { format: frame::FORMAT, database: DATABASE, first: end.0 }.encode();
+    let header =
+        frame::Segment { format: frame::FORMAT, database: DATABASE, incarnation: 0, first: end.0 }.encode();
     for len in 0..=SEGMENT_HEADER {
         let files = whole.power_cut(0);
         files.put(&next, &header[..len]);
@@ -256,15 +258,67 @@ fn a_segment_half_made_at_a_power_cut_is_not_damage() {
 }
 
 #[test]
+fn a_log_of_a_copy_goes_on_in_segments_of_its_own_and_takes_no_other_copys() {
+    let (original, ends) = some_batches(3);
+    let [fork, longer] = [ends[1], ends[2]];
+    let copy = original.power_cut(0);
+    truncate(&copy, dir(), "main", fork).unwrap();
+    let owner = |incarnation| Owner { database: DATABASE, incarnation, inherited: vec![(fork.0, 0)] };
+    let go_on = |files: &FaultyFiles, owner: Owner, end, record: &[u8]| {
+        let files: Arc<dyn Files> = Arc::new(files.clone());
+        let log = Log::open(files, dir(), "main", owner, end, Durability::Full).unwrap();
+        if !record.is_empty() {
+            log.append(record).unwrap();
+        }
+        log.close().unwrap();
+    };
+    let read_by = |files: &FaultyFiles, owner: Owner| {
+        let mut last = Vec::new();
+        let end = read(files, dir(), "main", owner, Lsn(0), &mut |_, _, payload| {
+            last = payload.to_vec();
+            Ok(())
+        });
+        end.map(|end| (end, last)).map_err(|error| error.to_string())
+    };
+    go_on(&copy, owner(7), fork, b"");
+    assert_eq!(list_segments(&copy, dir(), "main").unwrap(), [0], "an opening writes nothing");
+    // As a power cut leaves it that comes before the first batch.
+    let empty =
+        frame::Segment { format: frame::FORMAT, database: DATABASE, incarnation: 7, first: fork.0 }.encode();
+    copy.put(&segment_path(dir(), "main", fork.0), &empty);
+    assert_eq!(read_by(&copy, owner(9)).unwrap().0, fork, "an empty segment belongs to nobody");
+    go_on(&copy, owner(8), fork, b"mine");
+    let (end, last) = read_by(&copy, owner(8)).unwrap();
+    assert_eq!(last, b"mine");
+    let others = "from another copy of the database";
+    for other in [owner(7), DATABASE.into()] {
+        let error = read_by(&copy, other).unwrap_err();
+        assert!(
+            error.contains("incarnation 8 of the database wrote it") && error.contains(others),
+            "{error}"
+        );
+    }
+    // The original's longer segment, in the place of the inherited one.
+    let mixed = original.power_cut(0);
+    let error = read_by(&mixed, owner(8)).unwrap_err();
+    assert!(error.contains(&format!("goes on to {longer}")) && error.contains(others), "{error}");
+    // A copy of the copy.
+    let grandchild = Owner { incarnation: 11, inherited: vec![(fork.0, 0), (end.0, 8)], ..owner(0) };
+    go_on(&copy, grandchild.clone(), end, b"third");
+    assert_eq!(read_by(&copy, grandchild).unwrap().1, b"third");
+    assert!(read_by(&copy, owner(8)).unwrap_err().contains(others));
+}
+
+#[test]
 fn a_newer_format_is_rejected_by_its_number() {
     let files = FaultyFiles::default();
     files.put(
         &only_segment(),
-        &frame::Segment { format: frame::FORMAT + 1, database: DATABASE, first: 0 }.encode(),
+        &frame::Segment { format: frame::FORMAT + 1, database: DATABASE, incarnation: 0, first: 0 }.encode(),
     );
     let error = read_from(&files, Lsn(0)).unwrap_err();
     assert!(matches!(error, Error::Usage(_)));
-    assert!(error.to_string().contains("has format 4, and this version reads up to 3"), "{error}");
+    assert!(error.to_string().contains("has format 5, and this version reads up to 4"), "{error}");
 }
 
 #[test]
@@ -522,7 +576,7 @@ proptest! {
         content in proptest::collection::vec(any::<u8>(), 0..300), with_header: bool, also_second: bool, from in 0_u64..400,
     ) {
         let files = FaultyFiles::default();
-        let header = frame::Segment { format: frame::FORMAT, database: DATABASE, first: 0 }.encode();
+        let header = frame::Segment { format: frame::FORMAT, database: DATABASE, incarnation: 0, first: 0 }.encode();
         let whole = [if with_header { &header[..] } else { &[] }, &content[..]].concat();
         files.put(&only_segment(), &whole);
         if also_second {

@@ -96,9 +96,10 @@ impl Writer {
     fn write(&mut self, work: &mut Work) -> Result<(), Failure> {
         let first = self.header.first;
         let is_full = work.start > first && work.end - first > self.segments.limits.segment;
-        // An earlier version could not read the records that follow, and finds that from the segment's format. Only the
-        // first batch after an opening meets such a segment: reading a database leaves it as it was.
-        if is_full || self.header.format < frame::FORMAT {
+        // An earlier version could not read the records that follow, and finds that from the segment's format. Or another
+        // incarnation wrote the segment. Only the first batch after an opening meets such a segment: reading a database
+        // leaves it as it was.
+        if is_full || !self.segments.go_on_in(self.header) {
             self.rotate(work.start)?;
         }
         debug_assert_eq!(self.blocks.end(), frame::SEGMENT_HEADER as u64 + (work.start - self.header.first));

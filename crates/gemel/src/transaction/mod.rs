@@ -262,7 +262,7 @@ impl Transaction {
     /// Returns an error if the transaction can't use a keyspace.
     fn usable(&self, keyspace: &Keyspace) -> Result<()> {
         self.alive()?;
-        if keyspace.database != self.core.database {
+        if keyspace.owner != self.core.owner {
             return Err(Error::Usage(format!(
                 "keyspace {:?} belongs to another database: open it in the database of the transaction",
                 keyspace.name()

@@ -12,7 +12,7 @@ use std::collections::btree_map::Entry;
 #[derive(Debug)]
 #[must_use = "a savepoint only serves to roll back to it"]
 pub struct Savepoint {
-    database: u64,
+    owner: u64,
     transaction: u64,
     number: u64,
 }
@@ -135,7 +135,7 @@ impl Transaction {
         self.savepoints.bytes += OPEN_BYTES;
         let number = self.savepoints.last;
         self.savepoints.open.push(Open { number, before: BTreeMap::new() });
-        Ok(Savepoint { database: self.core.database, transaction: self.seat.number, number })
+        Ok(Savepoint { owner: self.core.owner, transaction: self.seat.number, number })
     }
 
     /// Undoes all writes since the savepoint, in all keyspaces, and frees their memory. The savepoint stays; those made
@@ -189,7 +189,7 @@ impl Transaction {
 
     fn position(&self, savepoint: &Savepoint) -> Result<usize> {
         self.alive()?;
-        if (savepoint.database, savepoint.transaction) != (self.core.database, self.seat.number) {
+        if (savepoint.owner, savepoint.transaction) != (self.core.owner, self.seat.number) {
             return Err(Error::Usage(
                 "the savepoint belongs to another transaction: use one that this transaction made".into(),
             ));

@@ -16,7 +16,7 @@ use std::ops::{Bound, ControlFlow};
 
 /// A keyspace of that number.
 fn space(id: u32) -> Keyspace {
-    Keyspace { database: 1, id: KeyspaceId(id), engine: 0, name: "".into(), gate: Default::default() }
+    Keyspace { owner: 1, id: KeyspaceId(id), engine: 0, name: "".into(), gate: Default::default() }
 }
 
 /// A transaction over a map, which is all that the row layer needs.
