@@ -13,6 +13,7 @@ use crate::coordinator::Coordinator;
 use crate::disk::{DiskEngine, DiskState};
 use crate::error::{Error, Result, io};
 use crate::files::{Files, RealFiles, fail_point};
+use crate::keyspaces::Numbers;
 use crate::limit::BackgroundState;
 use crate::lock::Lock;
 use crate::log::segments::remove_spares;
@@ -145,6 +146,8 @@ pub(crate) struct Inner {
     /// Held while a table or keyspace is dropped, changed or moved: one at a time. Taken before the right to replace the
     /// manifest.
     pub(crate) changing: Mutex<()>,
+    /// The numbers for new keyspaces. Used by those who replace the manifest.
+    numbers: Mutex<Numbers>,
     recovered: Recovered,
     /// Held while a checkpoint is written: one checkpoint at a time.
     pub(crate) checkpointing: Mutex<()>,
@@ -392,6 +395,7 @@ impl Database {
             disk: opened.disk,
             manifest: Current::new(opened.manifest),
             changing: Mutex::new(()),
+            numbers: Mutex::new(opened.numbers),
             recovered: opened.recovered,
             checkpointing: Mutex::new(()),
             backing_up: Mutex::new(()),

@@ -31,8 +31,8 @@ pub(crate) struct Manifest {
     pub(crate) log: LogMode,
     pub(crate) keyspaces: Vec<KeyspaceEntry>,
     pub(crate) tables: Vec<TableEntry>,
-    /// Number of the next keyspace. Numbers are never used again, because the log may still have records of dropped
-    /// keyspaces. Manifests of databases that never dropped one may lack it.
+    /// The lowest number that no keyspace has had. Lower ones may be used again if the log has no record of them
+    /// (`Numbers`). Manifests of databases that never dropped one may lack it.
     #[serde(default)]
     pub(crate) next_keyspace: u32,
     pub(crate) checkpoint: Option<Checkpoint>,

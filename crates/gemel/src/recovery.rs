@@ -10,6 +10,7 @@ use crate::files::Files;
 use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::key::Key;
 use crate::keyspace::{Engine, Keyspace};
+use crate::keyspaces::{Numbers, ROOM};
 use crate::lock::Lock;
 use crate::log::{Log, Lsn, Policy, reader};
 use crate::logs::Logs;
@@ -22,7 +23,7 @@ use crate::restore::{Rows, on_threads};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Findings of opening a database.
@@ -69,6 +70,7 @@ pub(crate) struct Opened {
     pub(crate) memory: Arc<MemoryEngine>,
     pub(crate) disk: Arc<DiskEngine>,
     pub(crate) manifest: Manifest,
+    pub(crate) numbers: Numbers,
     pub(crate) recovered: Recovered,
 }
 
@@ -139,7 +141,7 @@ pub(crate) fn recover(
         }
         last[0] = last[0].max(at);
     }
-    let ends = replay(&*files, directory, &manifest, &memory, &disk, &mut last, &mut recovered)?;
+    let ends = replay(&*files, directory, &manifest, &known, (&memory, &disk), &mut last, &mut recovered)?;
     memory.finish_restore();
     memory.clock().recover(last[0]);
     disk.clock().recover(last[1]);
@@ -182,7 +184,7 @@ pub(crate) fn recover(
     let core = Arc::new(Coordinator::new(owner, engines, logs, options.clone(), Some(lock)));
     *core.keyspaces.write() = manifest.keyspaces.iter().map(|entry| handle(owner, entry)).collect();
     recovered.took = begun.elapsed();
-    Ok(Opened { core, memory, disk, manifest, recovered })
+    Ok(Opened { core, memory, disk, manifest, numbers: known.numbers(), recovered })
 }
 
 fn load_checkpoint(
@@ -252,6 +254,8 @@ struct Known {
     engines: Vec<Option<u8>>,
     /// The number of the next keyspace.
     next: u32,
+    /// For each lower number: true if a row of a dropped keyspace has it.
+    met: Vec<AtomicBool>,
 }
 
 /// State of a keyspace's number, by the manifest.
@@ -272,13 +276,26 @@ impl Known {
             engines.resize(engines.len().max(number + 1), None);
             engines[number] = Some(entry.engine.index() as u8);
         }
-        Self { engines, next: manifest.next_keyspace }
+        let met = (0..manifest.next_keyspace.min(ROOM)).map(|_| AtomicBool::new(false)).collect();
+        Self { engines, next: manifest.next_keyspace, met }
+    }
+
+    /// Returns the numbers for new keyspaces. Call it when all rows were found.
+    fn numbers(&self) -> Numbers {
+        let is_open = |number: usize| self.engines.get(number).is_some_and(Option::is_some);
+        let met = self.met.iter().enumerate();
+        Numbers::new(met.map(|(number, met)| is_open(number) || met.load(Ordering::Relaxed)).collect())
     }
 
     fn find(&self, keyspace: KeyspaceId, engine: u8) -> Numbered {
         match self.engines.get(keyspace.0 as usize).copied().flatten() {
             Some(of) if of == engine => Numbered::Open,
-            None if (1..self.next).contains(&keyspace.0) => Numbered::Dropped,
+            None if (1..self.next).contains(&keyspace.0) => {
+                if let Some(met) = self.met.get(keyspace.0 as usize) {
+                    met.store(true, Ordering::Relaxed);
+                }
+                Numbered::Dropped
+            }
             _ => Numbered::Never,
         }
     }
@@ -289,13 +306,12 @@ fn replay(
     files: &dyn Files,
     directory: &Path,
     manifest: &Manifest,
-    memory: &MemoryEngine,
-    disk: &DiskEngine,
+    known: &Known,
+    (memory, disk): (&MemoryEngine, &DiskEngine),
     last: &mut [Timestamp; MAX_ENGINES],
     recovered: &mut Recovered,
 ) -> Result<Vec<Lsn>> {
     let names = log_names(manifest.log);
-    let known = Known::new(manifest);
     let from = |index: usize| Lsn(manifest.log_from.get(index).copied().unwrap_or(0));
     let cut = match manifest.log {
         LogMode::Shared => vec![Lsn(u64::MAX)],

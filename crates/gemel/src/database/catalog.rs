@@ -2,7 +2,6 @@
 
 use super::Database;
 use crate::error::{Error, Result};
-use crate::ids::KeyspaceId;
 use crate::keyspace::{Engine, Keyspace};
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
 use crate::recovery;
@@ -91,11 +90,14 @@ impl Database {
         if name.is_empty() || name.len() > 200 {
             return Err(Error::Usage(format!("{name:?} is not a valid name: use 1 to 200 bytes")));
         }
-        let id = KeyspaceId(manifest.next_keyspace);
+        let disk = &self.inner.disk;
+        let id = self.inner.numbers.lock().take(manifest.next_keyspace, |id| disk.has_no_files(id))?;
         let entry = KeyspaceEntry { id, name: name.to_string(), engine, unfinished: false };
         self.inner.core.engines[engine.index()].open_keyspace(id)?;
         manifest.keyspaces.push(entry.clone());
-        manifest.next_keyspace = id.0.saturating_add(1);
+        manifest.next_keyspace = manifest.next_keyspace.max(id.0.saturating_add(1));
+        // The state of a dropped keyspace's files is no state of this one's.
+        manifest.trees.retain(|tree| tree.keyspace != id);
         Ok(entry)
     }
 

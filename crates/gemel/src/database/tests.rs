@@ -3,6 +3,7 @@
 use super::*;
 use crate::files::fail_point::{on_fail_point, once_here};
 use crate::files::faulty::FaultyFiles;
+use crate::keyspace::Keyspace;
 use crate::options::Durability;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -421,6 +422,102 @@ fn garbage_is_collected_and_snapshots_expire_while_a_checkpoint_waits() {
     assert_eq!(db.state().checkpoints.done, 0);
     drop(old);
     go.send(()).unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+fn set_next_number(path: &Path, next: u32) {
+    let manifest = Manifest::read(&RealFiles, path).unwrap().unwrap();
+    Manifest { next_keyspace: next, ..manifest }.write(&RealFiles, path).unwrap();
+}
+
+/// Otherwise a database would end after a million changes of its tables.
+#[test]
+fn numbers_of_dropped_keyspaces_are_used_again_once_the_log_has_none_of_their_rows() {
+    use crate::Engine::{Disk, Memory};
+    let directory = tempfile::tempdir().unwrap();
+    let [path, crashed, again] = ["db", "crashed", "again"].map(|name| directory.path().join(name));
+    let fill = |db: &Database, keyspace: &Keyspace, value: &[u8]| {
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        for n in 0..10_u8 {
+            transaction.put(keyspace, &[n], value).unwrap();
+        }
+        transaction.commit().unwrap().wait().unwrap();
+    };
+    let db = Database::open(&path, Options::default()).unwrap();
+    let kept = db.keyspace("kept", Memory).unwrap();
+    // Two that are dropped after a checkpoint: one has rows in it, and the other one in files that the manifest knows.
+    let [first, second] = [("first", Memory), ("second", Disk)].map(|(name, engine)| {
+        let keyspace = db.keyspace(name, engine).unwrap();
+        fill(&db, &keyspace, b"old");
+        keyspace.id.0
+    });
+    db.checkpoint().unwrap();
+    fill(&db, &kept, b"kept");
+    // One whose rows are in the log.
+    let third = db.keyspace("third", Memory).unwrap();
+    fill(&db, &third, b"old");
+    for name in ["first", "second", "third"] {
+        db.drop_keyspace(name).unwrap();
+    }
+    assert_eq!((kept.id.0, first, second, third.id.0), (1, 2, 3, 4));
+    // As a crash at this moment would leave it: the manifest still has the states of all trees.
+    copy(&path, &crashed);
+    drop(db);
+    let path = crashed;
+    set_next_number(&path, crate::keyspaces::ROOM - 1);
+    let open = || Database::open(&path, Options::default()).unwrap();
+    let db = open();
+    let number = |name: &str, engine| {
+        let keyspace = db.keyspace(name, engine).unwrap();
+        fill(&db, &keyspace, b"new");
+        keyspace.id.0
+    };
+    assert_eq!(number("last", Memory), crate::keyspaces::ROOM - 1);
+    assert_eq!((number("a", Disk), number("b", Disk)), (second, 5), "a row has the other numbers");
+    copy(&path, &again);
+    let left = Database::open(&again, Options::default()).unwrap();
+    let a = left.keyspace("a", Disk).unwrap();
+    assert_eq!(left.begin(Isolation::Snapshot).unwrap().get(&a, &[9]).unwrap().as_deref(), Some(&b"new"[..]));
+    drop(left);
+    db.drop_keyspace("b").unwrap();
+    assert_eq!(number("c", Memory), 6, "the log has rows of number 5");
+    db.checkpoint().unwrap();
+    drop(db);
+    for round in 0..2 {
+        let db = open();
+        let number = |name: &str, engine| db.keyspace(name, engine).unwrap().id.0;
+        let expected = if round == 0 { (first, third.id.0, 5) } else { (7, 8, 9) };
+        let names = [1, 2, 3].map(|n| format!("new {round} {n}"));
+        assert_eq!((number(&names[0], Disk), number(&names[1], Disk), number(&names[2], Memory)), expected);
+        for (name, engine, value) in [
+            ("kept", Memory, &b"kept"[..]),
+            ("last", Memory, b"new"),
+            ("a", Disk, b"new"),
+            ("c", Memory, b"new"),
+        ] {
+            let keyspace = db.keyspace(name, engine).unwrap();
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            assert_eq!(transaction.get(&keyspace, &[9]).unwrap().as_deref(), Some(value), "{name}");
+        }
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        let emptied = db.keyspace("new 0 1", Disk).unwrap();
+        assert_eq!(transaction.get(&emptied, &[9]).unwrap(), None);
+        drop((transaction, db));
+        let report = crate::check(&path).unwrap();
+        assert!(report.is_good(), "{report}");
+    }
 }
 
 /// Cuts the power before each step of the first opening of a backup, and once more before each step of the next one.

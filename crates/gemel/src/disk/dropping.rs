@@ -19,6 +19,17 @@ impl DiskEngine {
         cleared
     }
 
+    /// Returns true if nothing is at the place of a keyspace's files. Opening leaves the directory of a dropped keyspace there
+    /// if somebody else has put a file into it.
+    pub(crate) fn has_no_files(&self, id: KeyspaceId) -> Result<bool> {
+        let path = self.path_of(id);
+        path.try_exists().map(|exists| !exists).map_err(|source| Error::Io {
+            what: "can't look at",
+            path,
+            source,
+        })
+    }
+
     /// Removes directories of keyspaces that are not `known`. A crash left them: of a keyspace that was being made, or
     /// of one that was dropped. Leaves everything alone that Gemel did not make.
     ///
