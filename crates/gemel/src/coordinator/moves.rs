@@ -46,8 +46,20 @@ pub(super) struct Twins {
     all: Vec<Twin>,
     /// The reason why a commit gave up the move.
     given_up: Option<String>,
-    /// Names of the keyspaces that are gone because of a move: originals and twins.
-    gone: BTreeMap<KeyspaceId, Arc<str>>,
+    /// The keyspaces that are gone because of a move, originals and twins, for as long as a commit may have written them.
+    gone: BTreeMap<KeyspaceId, Gone>,
+}
+
+struct Gone {
+    name: Arc<str>,
+    /// The highest number of a transaction that may have begun before the keyspace was gone. None until the next move.
+    upto: Option<u64>,
+}
+
+impl Gone {
+    fn new(keyspace: &Keyspace) -> Self {
+        Self { name: Arc::clone(&keyspace.name), upto: None }
+    }
 }
 
 struct Twin {
@@ -95,7 +107,16 @@ impl Twins {
 
     /// Returns the name of a keyspace that is gone because of a move.
     pub(super) fn name_of_gone(&self, id: KeyspaceId) -> Option<&str> {
-        self.gone.get(&id).map(|name| &**name)
+        self.gone.get(&id).map(|gone| &*gone.name)
+    }
+
+    /// Forgets the names that no running transaction can need. `running` are the numbers of the oldest one and the newest
+    /// one; a transaction that is not among them begins after the changes that were counted so far.
+    fn forget_gone(&mut self, running: Option<(u64, u64)>) {
+        self.gone.retain(|_, gone| {
+            let Some((oldest, newest)) = running else { return false };
+            oldest <= *gone.upto.get_or_insert(newest)
+        });
     }
 }
 
@@ -134,12 +155,21 @@ impl Moves {
 impl Coordinator {
     /// Lets each commit that locks a key from now on write the twins too, or fail.
     pub(crate) fn begin_move(&self, pairs: &[Pair]) {
+        // The moves before have counted their changes. So have those that a transaction has seen that is not found here.
+        let running = self.active.numbers_running();
         self.moves.change(|twins| {
+            twins.forget_gone(running);
             twins.all.extend(pairs.iter().map(|pair| Twin::new(&pair.original, &pair.twin, true)));
             twins.given_up = None;
         });
         // The number is counted last. A transaction that begins with it writes the twins.
         self.count_change();
+    }
+
+    /// Returns the number of keyspaces that are known to be gone because of a move.
+    #[cfg(test)]
+    pub(crate) fn gone(&self) -> usize {
+        self.moves.twins().gone.len()
     }
 
     /// Returns true if keyspaces have twins.
@@ -166,7 +196,7 @@ impl Coordinator {
             twins.given_up = None;
             for Pair { twin, .. } in pairs {
                 twins.all.retain(|other| other.id != twin.id);
-                twins.gone.insert(twin.id, Arc::clone(&twin.name));
+                twins.gone.insert(twin.id, Gone::new(twin));
             }
         });
     }
@@ -186,7 +216,7 @@ impl Coordinator {
         }
         self.moves.change(|twins| {
             for Pair { original, twin } in pairs {
-                twins.gone.insert(original.id, Arc::clone(&original.name));
+                twins.gone.insert(original.id, Gone::new(original));
                 if keeps_originals {
                     twins.all.push(Twin::new(twin, original, false));
                 }

@@ -446,6 +446,38 @@ fn a_move_that_panics_in_a_commit_poisons_the_database_and_loses_nothing() {
     }
 }
 
+/// The names of keyspaces that are gone are kept for the errors of late commits, and not for good.
+#[test]
+fn keyspaces_that_are_gone_are_forgotten_when_no_transaction_can_have_written_them() {
+    let directory = directory();
+    let (db, table) = shop(directory.path(), Engine::Memory, Options::default());
+    let mut engine = Engine::Memory;
+    let mut move_often = |times| {
+        for _ in 0..times {
+            engine = other(engine);
+            db.move_table("t", engine).unwrap();
+        }
+    };
+    let of_a_move = 3;
+    move_often(10);
+    assert!(db.inner.core.gone() <= 2 * of_a_move, "{}", db.inner.core.gone());
+    let mut late = db.begin(Isolation::ReadCommitted).unwrap();
+    table.upsert(&mut late, &row(1, -1)).unwrap();
+    move_often(10);
+    assert!(db.inner.core.gone() >= 10 * of_a_move, "{}", db.inner.core.gone());
+    let error = late.commit().unwrap_err();
+    assert!(matches!(&error, Error::Moved(name) if name.starts_with('t')) && error.is_retryable(), "{error}");
+    move_often(2);
+    assert!(db.inner.core.gone() <= 2 * of_a_move, "{}", db.inner.core.gone());
+    // Twins of moves that fail are gone too.
+    for _ in 0..10 {
+        once_here("move.copied", || panic!("for the test"));
+        let to = other(engine_of(&db));
+        assert!(catch_unwind(AssertUnwindSafe(|| db.move_table("t", to))).is_err());
+    }
+    assert!(db.inner.core.gone() <= 2 * of_a_move, "{}", db.inner.core.gone());
+}
+
 #[test]
 fn other_changes_of_a_table_wait_for_its_move() {
     let index = || schema().index("second", ["value"]).indexes.remove(2);
