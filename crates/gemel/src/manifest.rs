@@ -147,7 +147,9 @@ impl Manifest {
     /// ends in a segment of the part.
     pub(crate) fn forget_inherited(&mut self) {
         let Self { inherited, log_from, .. } = self;
-        inherited.retain(|part| part.until.iter().zip(&*log_from).any(|(until, from)| until >= from));
+        inherited.retain(|part| {
+            part.until.iter().zip(&*log_from).any(|(until, from)| *until > 0 && until >= from)
+        });
     }
 
     /// Returns the owner of the segments of a log.
