@@ -71,12 +71,6 @@ fn bytes(db: &Database) -> (u64, u64) {
     (sizes[0].file_bytes, sizes[0].compressed_bytes)
 }
 
-/// Returns the format in the head of the manifest.
-fn format(path: &Path) -> String {
-    let manifest = fs::read_to_string(path.join("gemel.manifest")).unwrap();
-    manifest.split(' ').nth(1).unwrap().to_owned()
-}
-
 #[test]
 fn compressed_files_and_others_make_one_table() {
     let directory = tempfile::tempdir().unwrap();
@@ -86,10 +80,11 @@ fn compressed_files_and_others_make_one_table() {
     let (plain, compressed) = bytes(&db);
     assert_eq!(compressed, 0);
     drop(db);
-    assert_eq!(format(path), "1", "earlier versions open it");
 
     let (db, rows) = open_with(path, Compression::Lz4);
-    assert_eq!(format(path), "2", "the format must be durable before a file is compressed");
+    // It must be durable before a file is compressed: versions that can't read such files reject this format.
+    let manifest = fs::read_to_string(path.join("gemel.manifest")).unwrap();
+    assert!(manifest.starts_with("gemel 2 ") && manifest.contains("\"compression\":\"lz4\""), "{manifest}");
     assert_eq!(read(&db, &rows).unwrap(), ROWS);
     write(&db, &rows, ROWS..2 * ROWS);
     let (both, compressed) = bytes(&db);
@@ -106,7 +101,6 @@ fn compressed_files_and_others_make_one_table() {
     let (all, compressed) = bytes(&db);
     assert!(compressed == 0 && all > 5 * plain / 2, "{compressed} of {all} bytes are compressed");
     drop(db);
-    assert_eq!(format(path), "2");
 
     let (db, rows) = open_with(path, Compression::Lz4);
     assert!(db.compact("rows").unwrap().is_complete);

@@ -144,8 +144,10 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
             let version = version.as_ref().unwrap();
             let path = directory.path().join(version.file_name()).join(name);
             copy(&version.path().join(name), &path);
-            let is_compressed = version.file_name() == "compressed";
-            let format = if is_compressed { "gemel 2 " } else { "gemel 1 " };
+            let version_name = version.file_name();
+            let is_compressed = version_name == "compressed";
+            let has_incarnations = version_name == "incarnate" || version_name == "incarnate-copied";
+            let format = if is_compressed || has_incarnations { "gemel 2 " } else { "gemel 1 " };
             let head = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
             assert!(head.starts_with(format), "{}", path.display());
             let report = gemel::check(&path).unwrap();
