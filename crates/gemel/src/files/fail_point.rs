@@ -29,8 +29,11 @@ mod on {
         static HERE: Once = const { RefCell::new(Vec::new()) };
     }
 
-    fn closures() -> &'static Mutex<HashMap<&'static str, Closure>> {
-        static CLOSURES: OnceLock<Mutex<HashMap<&'static str, Closure>>> = OnceLock::new();
+    /// Closures to call at each pass, by the name of their fail point.
+    type Each = Mutex<HashMap<&'static str, Vec<Closure>>>;
+
+    fn closures() -> &'static Each {
+        static CLOSURES: OnceLock<Each> = OnceLock::new();
         CLOSURES.get_or_init(Mutex::default)
     }
 
@@ -48,7 +51,7 @@ mod on {
         }
     }
 
-    /// Calls the closure that a test registered under `name`, and kills the process if the environment says so.
+    /// Calls the closures that tests registered under `name`, and kills the process if the environment says so.
     pub(crate) fn fail_point(name: &'static str) {
         static ASKED: OnceLock<Option<Asked>> = OnceLock::new();
         let asked = ASKED.get_or_init(|| {
@@ -63,11 +66,9 @@ mod on {
             // Ends the process like a crash: no destructor runs, no buffer is written.
             std::process::abort();
         }
-        // Called without the lock, because the closure may take long.
-        let closure = closures().lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-        if let Some(closure) = closure {
-            closure();
-        }
+        // Called without the lock, because a closure may take long.
+        let each = closures().lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        each.into_iter().flatten().for_each(|closure| closure());
         let take = |here: &Once| {
             let mut here = here.borrow_mut();
             let next = here.iter().position(|(place, _)| *place == name)?;
@@ -92,23 +93,31 @@ mod on {
         drop(HERE.take());
     }
 
-    /// Registers a closure to call at each pass of a fail point.
+    /// Registers a closure to call at each pass of a fail point, by whatever thread. Tests that run at the same time may
+    /// register one of the same name each: a closure must find out whether it is meant.
     #[cfg_attr(not(test), allow(dead_code, reason = "for unit tests; others use the environment"))]
     pub(crate) fn on_fail_point(name: &'static str, closure: impl Fn() + Send + Sync + 'static) {
-        closures().lock().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::new(closure));
+        closures()
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(name)
+            .or_default()
+            .push(Arc::new(closure));
     }
 
     #[test]
-    fn a_fail_point_calls_the_closure_registered_under_its_name() {
+    fn a_fail_point_calls_each_closure_registered_under_its_name() {
         let passes = Arc::new(AtomicU64::new(0));
-        let counter = passes.clone();
-        on_fail_point("test.registered", move || {
-            counter.fetch_add(1, Ordering::Relaxed);
-        });
+        for test in [1, 100] {
+            let counter = passes.clone();
+            on_fail_point("test.registered", move || {
+                counter.fetch_add(test, Ordering::Relaxed);
+            });
+        }
         fail_point("test.registered");
         fail_point("test.other");
         fail_point("test.registered");
-        assert_eq!(passes.load(Ordering::Relaxed), 2);
+        assert_eq!(passes.load(Ordering::Relaxed), 202);
         assert_eq!(parse("log.before_sync:3"), ("log.before_sync", 3));
         assert_eq!(parse("log.before_sync"), ("log.before_sync", 1));
     }
