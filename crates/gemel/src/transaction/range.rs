@@ -131,7 +131,7 @@ impl Transaction {
         self.writes.order_if_many();
         self.end_walk();
         let (core, held) = (Arc::clone(&self.core), self.held());
-        let (bytes, mut ahead) = (self.bytes_of_deletions(), self.room_ahead(&core));
+        let (bytes, mut ahead) = (self.bytes_of_deletions(), self.room_ahead(&core.pending));
         let (mut all, mut failure, is_rejected) = (Deletions::default(), Ok(()), Cell::new(false));
         let mut add = |key: &[u8], value: &[u8]| {
             all.add(each(key, value)?);

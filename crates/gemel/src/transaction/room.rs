@@ -6,7 +6,6 @@
 
 use super::savepoint::OPEN_BYTES;
 use super::{Seen, Transaction, scanned};
-use crate::coordinator::Coordinator;
 use crate::error::{Error, Result};
 use crate::ids::KeyspaceId;
 use crate::key::Key;
@@ -103,9 +102,9 @@ impl Transaction {
 
     /// Returns room for deletions that a scan finds, which is about to begin. It grows by [`Ahead::reach`], and becomes
     /// the transaction's with [`Transaction::keep_ahead`].
-    pub(super) fn room_ahead<'c>(&self, core: &'c Coordinator) -> Ahead<'c> {
+    pub(super) fn room_ahead<'c>(&self, limit: &'c PendingLimit) -> Ahead<'c> {
         let spare = self.room.bytes.saturating_sub(self.held() + self.scan_room(true));
-        Ahead::new(&core.pending, spare)
+        Ahead::new(limit, spare)
     }
 
     /// Returns the most bytes that deletions add, as a function that does not need the transaction.
