@@ -77,7 +77,8 @@ impl Group {
         // All go back to the group of their root, which must be theirs.
         for (root, group) in &found {
             let elsewhere = |process: &ProcessId| {
-                group_of(controller, version, &base, *process).is_ok_and(|own| own != *group)
+                let own = group_of(controller, version, &base, *process);
+                own.is_ok_and(|own| own != *group) && !process.is_ending()
             };
             if let Some(other) = trees(&[*root]).into_iter().find(elsewhere) {
                 return Err(FaultError::Lacks(format!(

@@ -26,10 +26,15 @@ pub struct ProcessId {
 struct Stat {
     state: char,
     parent: u32,
+    /// The kernel's flags.
+    flags: u64,
     /// Processor time that it has used, in clock ticks.
     used: u64,
     started: u64,
 }
+
+/// The flag of a process that is ending: `PF_EXITING` of the kernel's `sched.h`.
+const EXITING: u64 = 4;
 
 /// The fields of a `/proc/…/stat` after the name, which is the second one.
 pub(crate) struct Fields<'a>(Vec<&'a str>);
@@ -52,7 +57,8 @@ fn stat(pid: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields = Fields::of(&text);
     let used = fields.get::<u64>(14)? + fields.get::<u64>(15)?;
-    Some(Stat { state: fields.get(3)?, parent: fields.get(4)?, used, started: fields.get(22)? })
+    let (flags, started) = (fields.get(9)?, fields.get(22)?);
+    Some(Stat { state: fields.get(3)?, parent: fields.get(4)?, flags, used, started })
 }
 
 impl ProcessId {
@@ -77,6 +83,13 @@ impl ProcessId {
     pub fn state(self) -> Option<char> {
         let found = stat(self.pid)?;
         (found.started == self.started && !matches!(found.state, 'Z' | 'X')).then_some(found.state)
+    }
+
+    /// Returns true if the process has ended or is ending. The kernel shows such a one in no control group but the root's.
+    pub(crate) fn is_ending(self) -> bool {
+        stat(self.pid).is_none_or(|found| {
+            found.started != self.started || matches!(found.state, 'Z' | 'X') || found.flags & EXITING != 0
+        })
     }
 
     /// Returns the processor time that the process has used, in seconds; none if it has ended.
@@ -247,6 +260,20 @@ pub(crate) fn now_ms() -> u64 {
 mod tests {
     use super::*;
     use std::process::Command;
+
+    #[test]
+    fn a_killed_process_is_ending_before_its_parent_waits_for_it() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let process = ProcessId::of(child.id()).unwrap();
+        assert!(!process.is_ending());
+        child.kill().unwrap();
+        // It ends when it runs next.
+        while !process.is_ending() {
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+        assert!(process.is_ending());
+    }
 
     #[test]
     fn a_reused_number_is_another_process_and_gets_no_signal() {
