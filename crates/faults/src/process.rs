@@ -36,6 +36,13 @@ struct Stat {
 /// The flag of a process that is ending: `PF_EXITING` of the kernel's `sched.h`.
 const EXITING: u64 = 4;
 
+impl Stat {
+    /// True if the process has ended, though its parent may still have to wait for it.
+    fn has_ended(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+}
+
 /// The fields of a `/proc/…/stat` after the name, which is the second one.
 pub(crate) struct Fields<'a>(Vec<&'a str>);
 
@@ -66,7 +73,7 @@ impl ProcessId {
     #[must_use]
     pub fn of(pid: u32) -> Option<Self> {
         let found = stat(pid)?;
-        (!matches!(found.state, 'Z' | 'X')).then_some(Self { pid, started: found.started })
+        (!found.has_ended()).then_some(Self { pid, started: found.started })
     }
 
     /// Returns this process.
@@ -82,13 +89,13 @@ impl ProcessId {
     #[must_use]
     pub fn state(self) -> Option<char> {
         let found = stat(self.pid)?;
-        (found.started == self.started && !matches!(found.state, 'Z' | 'X')).then_some(found.state)
+        (found.started == self.started && !found.has_ended()).then_some(found.state)
     }
 
     /// Returns true if the process has ended or is ending. The kernel shows such a one in no control group but the root's.
     pub(crate) fn is_ending(self) -> bool {
         stat(self.pid).is_none_or(|found| {
-            found.started != self.started || matches!(found.state, 'Z' | 'X') || found.flags & EXITING != 0
+            found.started != self.started || found.has_ended() || found.flags & EXITING != 0
         })
     }
 
@@ -194,7 +201,7 @@ impl Processes {
         let living = pids.filter_map(|pid| {
             let found = stat(pid)?;
             let process = ProcessId { pid, started: found.started };
-            (!matches!(found.state, 'Z' | 'X')).then_some((pid, (process, found.parent)))
+            (!found.has_ended()).then_some((pid, (process, found.parent)))
         });
         Self { by_pid: living.collect() }
     }

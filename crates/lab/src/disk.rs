@@ -6,11 +6,9 @@ use crate::programs::{program, run_to_end};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_faults::{FaultError, Volume};
 use serde::{Deserialize, Serialize};
-use std::ffi::CString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -137,14 +135,8 @@ fn rejected(problem: FaultError) -> Failure {
 
 /// Returns the free space of the file system that has a directory, in bytes.
 fn free(directory: &Path) -> io::Result<u64> {
-    let path = CString::new(directory.as_os_str().as_bytes())?;
-    // SAFETY: an all-zero statvfs is a valid value of this plain struct.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path is a string with an end, and it and the struct outlive the call.
-    match unsafe { libc::statvfs(path.as_ptr(), &raw mut found) } {
-        0 => Ok(found.f_bavail.saturating_mul(found.f_frsize)),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let found = rustix::fs::statvfs(directory)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Reads a size in bytes, as `4G` or `512M`.

@@ -139,15 +139,9 @@ pub fn program() -> String {
 
 /// Returns the digest of a file. A program with debug information is too large to keep in memory for that.
 fn digest(path: PathBuf) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut part = vec![0; 1 << 16];
     let mut digest = Xxh3Default::new();
-    loop {
-        match file.read(&mut part)? {
-            0 => return Ok(format!("{:016x}", digest.digest())),
-            count => digest.update(&part[..count]),
-        }
-    }
+    io::copy(&mut File::open(path)?, &mut digest)?;
+    Ok(format!("{:016x}", digest.digest()))
 }
 
 /// Returns true if a directory does not exist, is empty, or holds only what is written first.

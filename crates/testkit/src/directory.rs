@@ -35,12 +35,12 @@ impl Directory {
         Self::below(&std::env::temp_dir(), purpose)
     }
 
-    /// As [`Directory::new`], for the data of a server: in memory, if the machine has room there and the user has not
-    /// named a place for temporary files. Servers make and delete thousands of files, and on a disk the search for the
-    /// numbers of new ones took a sixth of the tests' processor time.
+    /// Makes a directory for the data of a server: in memory, if the machine has room there and the user has not named a
+    /// place for temporary files. Servers make and delete thousands of files, and on a disk the search for the numbers of
+    /// new ones took a sixth of the tests' processor time.
     ///
     /// # Panics
-    /// As [`Directory::new`].
+    /// The place takes no directory.
     #[must_use]
     pub fn for_server(purpose: &str) -> Self {
         let memory = Path::new("/dev/shm");
