@@ -104,7 +104,7 @@ fn write_entries(out: &mut Out, transaction: &mut Transaction, keyspace: &Keyspa
     let (mut rows, mut written) = (0, Ok(()));
     transaction.scan(keyspace, Bound::Unbounded, Bound::Unbounded, Direction::Forward, |key, value| {
         rows += 1;
-        let [key, value] = [key, value].map(|bytes| quote(&values::escape(bytes)));
+        let [key, value] = [key, value].map(values::json_bytes);
         written = writeln!(out, "[{key},{value}]");
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;

@@ -40,7 +40,7 @@ impl Cell<'_> {
     fn json(&self) -> String {
         match self {
             Self::Value(value, kind) => values::json(*value, *kind),
-            Self::Bytes(bytes) => quote(&values::escape(bytes)),
+            Self::Bytes(bytes) => values::json_bytes(bytes),
         }
     }
 

@@ -95,7 +95,7 @@ impl Load<'_> {
         let mut loaded: Vec<String> = Vec::new();
         loop {
             let stored = match self.reader.next() {
-                Ok(Item::Begin(part)) => self.part(&part, loaded.len()).map(|rows| (part.name, rows)),
+                Ok(Item::Begin(part)) => self.part(&part).map(|rows| (part.name, rows)),
                 Ok(Item::Last) => return Ok(loaded.len()),
                 // The reader returns rows within a part only.
                 Ok(Item::Row(_) | Item::End) => continue,
@@ -112,9 +112,9 @@ impl Load<'_> {
         }
     }
 
-    /// Stores the part that begins, behind `number` other ones. Returns its rows. Makes the part if it does not exist.
-    /// One that exists stays in its engine.
-    fn part(&mut self, part: &Part, number: usize) -> Outcome<u64> {
+    /// Stores the part that begins. Returns its rows. Makes the part if it does not exist. One that exists stays in its
+    /// engine.
+    fn part(&mut self, part: &Part) -> Outcome<u64> {
         let name = escape(part.name.as_bytes());
         let is_new = !self.db.keyspaces().iter().any(|(known, _)| *known == part.name);
         let target = match Target::open(self.db, part) {
@@ -136,7 +136,7 @@ impl Load<'_> {
         let undone = match work {
             _ if is_new => Target::drop(self.db, part),
             Work::Replace if stored > 0 => Err(Failure::Other("rows were replaced".into())),
-            _ => self.delete(&target, number, stored),
+            _ => self.delete(part, &target, stored),
         };
         let failure = match stop {
             Stop::Failed(failure) => failure,
@@ -162,15 +162,13 @@ impl Load<'_> {
         }))
     }
 
-    /// Deletes the first rows of a part that exists, which the load has inserted. It is behind `number` other ones.
-    fn delete(&self, target: &Target, number: usize, rows: u64) -> Outcome {
+    /// Deletes the first rows of a part that exists, which the load has inserted.
+    fn delete(&self, part: &Part, target: &Target, rows: u64) -> Outcome {
         if rows == 0 {
             return Ok(());
         }
-        let (mut reader, mut begun) = (Reader::begin(self.source.lines()?)?, 0);
-        while begun <= number {
-            begun += usize::from(matches!(reader.next()?, Item::Begin(_)));
-        }
+        let mut reader = Reader::begin(self.source.lines()?)?;
+        while !matches!(reader.next()?, Item::Begin(begun) if begun.name == part.name) {}
         match store(self.db, &mut reader, target, Work::Delete, &mut 0, rows) {
             Ok(()) => Ok(()),
             Err(Stop::Failed(failure)) => Err(failure),

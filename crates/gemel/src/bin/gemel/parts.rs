@@ -15,25 +15,22 @@ pub(crate) fn open(path: &OsStr) -> Outcome<Database> {
 
 /// Opens a database to change it.
 pub(crate) fn open_to_write(path: &OsStr, options: Options) -> Outcome<Database> {
-    Database::open_existing(path, options).map_err(|error| match is_open(path) {
-        true => Failure::Other(format!(
-            "{} is open in another process: end that process, or close the database there; only gemel backup works \
-             meanwhile",
-            path.display()
-        )),
-        false => error.into(),
-    })
+    let advice = "end that process, or close the database there; only gemel backup works meanwhile";
+    Database::open_existing(path, options).map_err(|error| cant_open(path, error, advice))
 }
 
 /// Returns the failure of a command that reads a database and can't open it.
 pub(crate) fn cant_read(path: &OsStr, error: gemel::Error) -> Failure {
-    if !is_open(path) {
-        return error.into();
+    let copy = format!("make a copy with gemel backup {} COPY and read that", path.display());
+    cant_open(path, error, &format!("close it there, or {copy}"))
+}
+
+/// Returns the failure of opening a database: the error, or the advice if another process has the database open.
+fn cant_open(path: &OsStr, error: gemel::Error, advice: &str) -> Failure {
+    match is_open(path) {
+        true => Failure::Other(format!("{} is open in another process: {advice}", path.display())),
+        false => error.into(),
     }
-    let path = path.display();
-    Failure::Other(format!(
-        "{path} is open in another process: close it there, or make a copy with gemel backup {path} COPY and read that"
-    ))
 }
 
 /// Returns true if another process has the database open.

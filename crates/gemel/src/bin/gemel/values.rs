@@ -95,6 +95,11 @@ pub(crate) fn json(value: Value<'_>, kind: ColumnType) -> String {
     }
 }
 
+/// Returns a key or value of a keyspace as JSON. [`parse_json_bytes`] reads it.
+pub(crate) fn json_bytes(bytes: &[u8]) -> String {
+    quote(&escape(bytes))
+}
+
 /// Returns a JSON string.
 pub(crate) fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
@@ -135,8 +140,13 @@ pub(crate) fn parse_json(column: &Column, cell: &RawValue) -> Parsed<OwnedValue>
     value.map_err(|why| why.of(&format!("column {}", column.name)))
 }
 
+/// Reads a key or value of a keyspace from JSON.
+pub(crate) fn parse_json_bytes(cell: &RawValue) -> Parsed<Vec<u8>> {
+    unescape(&parse_string(cell)?)
+}
+
 /// Reads a JSON string.
-pub(crate) fn parse_string(cell: &RawValue) -> Parsed<String> {
+fn parse_string(cell: &RawValue) -> Parsed<String> {
     serde_json::from_str(cell.get()).map_err(|error| Malformed(error.to_string()))
 }
 
@@ -247,9 +257,7 @@ pub(crate) fn unescape(text: &str) -> Parsed<Vec<u8>> {
                 });
                 rest = tail;
             }
-            _ => {
-                return Err(unknown_escape(text, text.len() - rest.len() - 1));
-            }
+            _ => return Err(unknown_escape(text, text.len() - rest.len() - 1)),
         }
     }
     Ok(out)

@@ -11,6 +11,8 @@ use std::collections::HashSet;
 
 /// Maximum length of a name in bytes, also of `TABLE.INDEX`.
 const NAME_BYTES: usize = 200;
+/// The lines that may follow the end of a part, for messages.
+const BETWEEN_PARTS: &str = "a table, a keyspace or the number of parts";
 
 type Object = serde_json::Map<String, serde_json::Value>;
 
@@ -63,6 +65,7 @@ impl<'a> Reader<'a> {
                 return Err(lines.damaged("the file is empty: name a file that gemel dump has written"));
             }
             Err(error @ Failure::Other(_)) => return Err(error),
+            // A file that is no dump may look like a damaged line. The message below says what it is.
             first => first,
         };
         let format = serde_json::from_str(lines.line()).ok();
@@ -107,7 +110,7 @@ impl<'a> Reader<'a> {
     }
 
     fn between_parts(&mut self) -> Parsed<Item> {
-        let mut object = self.object("a table, a keyspace or the number of parts")?;
+        let mut object = self.object(BETWEEN_PARTS)?;
         if let Some(parts) = object.get("parts") {
             if parts.as_u64() != Some(self.parts) {
                 return wrong(format!("the dump says it has {parts} parts, and {} were read", self.parts));
@@ -118,9 +121,7 @@ impl<'a> Reader<'a> {
         let (kind, keys) = match (object.contains_key("table"), object.contains_key("keyspace")) {
             (true, false) => ("table", &["table", "engine", "schema"][..]),
             (false, true) => ("keyspace", &["keyspace", "engine"][..]),
-            _ => {
-                return wrong("expected a table, a keyspace or the number of parts".to_owned());
-            }
+            _ => return wrong(format!("expected {BETWEEN_PARTS}")),
         };
         only(&object, keys)?;
         let text = |key: &str| object.get(key).and_then(serde_json::Value::as_str);
@@ -193,8 +194,7 @@ impl<'a> Reader<'a> {
             return wrong(format!("{} strings for a key and its value", cells.len()));
         };
         let bytes = |what: &str, cell: &RawValue, most: usize| {
-            let read = values::parse_string(cell).and_then(|text| values::unescape(&text));
-            let bytes = read.map_err(|why| why.of(&format!("the {what}")))?;
+            let bytes = values::parse_json_bytes(cell).map_err(|why| why.of(&format!("the {what}")))?;
             match bytes.len() {
                 len if len > most => wrong(format!("the {what} has {len} bytes, and {most} are allowed")),
                 _ => Ok(bytes),
