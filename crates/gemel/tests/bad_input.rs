@@ -1,4 +1,4 @@
-//! Wrong use by callers, other programs and full disks: each is rejected in one line, and nothing else suffers.
+//! Wrong use by callers, full memory and full disks: each is rejected in one line, and nothing else suffers.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 

@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod alone;
+mod wait;
 
 use gemel::row::{ColumnType, IndexDef, RowRange, Schema, Table, Value};
 use gemel::{
@@ -19,7 +20,8 @@ use std::fs;
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use wait::wait_until;
 
 const NAME: &str = "everything_returns_to_where_it_was_after_each_round";
 const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
@@ -30,8 +32,6 @@ const WORKERS: u64 = 3;
 const TRANSACTIONS: u64 = 400;
 /// Transactions that run at once.
 const CROWD: u64 = 2_000;
-/// Maximum time until everything has returned. Usually it takes some tenths of a second.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Maximum bytes of a log's segment.
 const SEGMENT_BYTES: u64 = 64 << 20;
 
@@ -381,19 +381,6 @@ impl Rest {
 /// Waits until `look` returns what is expected.
 fn wait_for<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, look: impl Fn() -> T) {
     wait_until(look, |found| found == expected, |found| format!("{what}: {found:#?}, not {expected:#?}"));
-}
-
-/// Calls `look` until `is_it` accepts the result, and returns that very result: another look could find something else.
-fn wait_until<T>(look: impl Fn() -> T, is_it: impl Fn(&T) -> bool, problem: impl Fn(&T) -> String) -> T {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let found = look();
-        if is_it(&found) {
-            return found;
-        }
-        assert!(Instant::now() < until, "{}", problem(&found));
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Threads and file descriptors of this process.

@@ -3,11 +3,13 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod wait;
+
 use gemel::{Database, LogMode, Options};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use wait::wait_until;
 
 const README: &str = include_str!("../README.md");
 
@@ -30,15 +32,8 @@ fn listed() -> Vec<(String, &'static str)> {
 
 /// Waits until this process has so many of Gemel's threads: a new one sets its name itself.
 fn wait_for(count: usize) -> BTreeSet<String> {
-    let begun = Instant::now();
-    loop {
-        let names = running();
-        if names.len() == count {
-            return names;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(60), "{count} threads are expected: {names:?}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let problem = |names: &BTreeSet<String>| format!("{count} threads are expected: {names:?}");
+    wait_until(running, |names| names.len() == count, problem)
 }
 
 /// One test: another one beside it would have threads of its own.

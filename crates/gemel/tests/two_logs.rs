@@ -7,13 +7,16 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod wait;
+
 use gemel::{Database, Durability, Engine, Isolation, Keyspace, LogMode, Options, Ticket};
 use std::os::fd::RawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use wait::wait_until;
 
 /// Names of the logs, as their files begin, in the order of [`ENGINES`].
 const LOGS: [&str; 2] = ["memory-", "disk-"];
@@ -22,8 +25,6 @@ const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
 static STOPPED: AtomicUsize = AtomicUsize::new(LOGS.len());
 /// Syncs of the other log since then.
 static SYNCS: AtomicU64 = AtomicU64::new(0);
-/// Time for which the other log may take to be synced.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the number of the log that a file descriptor belongs to, once a log is stopped.
 fn log_of(fd: RawFd) -> Option<usize> {
@@ -99,11 +100,8 @@ fn stop(log: usize) {
 
 /// Waits until the log that is not stopped was synced.
 fn wait_for_the_other_log() {
-    let begun = Instant::now();
-    while SYNCS.load(Ordering::SeqCst) == 0 {
-        assert!(begun.elapsed() < PATIENCE, "the log that is not stopped is never synced");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let problem = |_: &u64| "the log that is not stopped is never synced".to_owned();
+    wait_until(|| SYNCS.load(Ordering::SeqCst), |syncs| *syncs > 0, problem);
 }
 
 /// The ways in which a commit can come after another one.

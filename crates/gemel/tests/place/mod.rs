@@ -1,4 +1,4 @@
-//! A directory for the database of a test, and what tests of wrong use share.
+//! A directory for the database of a test, and helpers of the tests of wrong use.
 
 use gemel::{Database, Durability, Error, Isolation, Keyspace, Options, Result};
 use std::path::{Path, PathBuf};

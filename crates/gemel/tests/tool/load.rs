@@ -191,8 +191,8 @@ fn two_parts(rows: impl Iterator<Item = (i64, i64)>) -> String {
     let schema = "\"engine\":\"disk\",\"schema\":{\"columns\":[{\"name\":\"id\",\"kind\":\"i64\",\"nullable\":false},\
                   {\"name\":\"n\",\"kind\":\"i64\",\"nullable\":false}],\"primary_key\":[\"id\"],\
                   \"indexes\":[{\"name\":\"by_n\",\"columns\":[\"n\"],\"unique\":true}]}}\n";
-    let mut dump = format!("{{\"gemel_dump\":1}}\n{{\"table\":\"first\",{schema}[1,1]\n{{\"rows\":1}}\n");
-    let (mut count, _) = (0, write!(dump, "{{\"table\":\"second\",{schema}"));
+    let first = format!("{{\"table\":\"first\",{schema}[1,1]\n{{\"rows\":1}}\n");
+    let (mut dump, mut count) = (format!("{{\"gemel_dump\":1}}\n{first}{{\"table\":\"second\",{schema}"), 0);
     for (id, n) in rows {
         count += 1;
         writeln!(dump, "[{id},{n}]").unwrap();
@@ -200,6 +200,7 @@ fn two_parts(rows: impl Iterator<Item = (i64, i64)>) -> String {
     dump + &format!("{{\"rows\":{count}}}\n{{\"parts\":2}}\n")
 }
 
+/// Makes a database with some rows of `second`.
 fn made(path: &Path, of_second: &[(i64, i64)]) {
     let db = open(path);
     let schema = Schema::new().column("id", ColumnType::I64).column("n", ColumnType::I64);

@@ -74,7 +74,7 @@ fn the_examples_of_the_manual_page_work() {
 
 /// A value of a type; its form in arguments, text and CSV; its form in JSON.
 fn forms() -> Vec<(ColumnType, OwnedValue, &'static str, &'static str)> {
-    let (time, float) = ("2024-05-01T12:30:00Z", |x| OwnedValue::Float(x));
+    let float = OwnedValue::Float;
     vec![
         (ColumnType::I64, OwnedValue::Int(9_007_199_254_740_993), "9007199254740993", "9007199254740993"),
         (ColumnType::Decimal { scale: 2 }, OwnedValue::Decimal(1250), "12.50", "\"12.50\""),
@@ -84,7 +84,7 @@ fn forms() -> Vec<(ColumnType, OwnedValue, &'static str, &'static str)> {
         (
             ColumnType::Timestamp,
             OwnedValue::Timestamp(1_714_566_600_000_000),
-            time,
+            "2024-05-01T12:30:00Z",
             "\"2024-05-01T12:30:00Z\"",
         ),
         (ColumnType::F64, float(0.5), "0.5", "0.5"),
@@ -125,7 +125,7 @@ fn values_have_the_forms_that_the_readme_the_manual_page_and_the_help_name() {
     }
     assert_eq!(
         good("get", &path, &["k", "a\\xff", "--format", "json"]),
-        "{\"key\":\"a\\xff\",\"value\":\"a\\xff\"}\n".replace("\\x", "\\\\x")
+        "{\"key\":\"a\\\\xff\",\"value\":\"a\\\\xff\"}\n"
     );
     assert_eq!(good("get", &path, &["k", "a\\xff", "--format", "csv"]), "key,value\na\\xff,a\\xff\n");
     for page in [part, &manual] {
