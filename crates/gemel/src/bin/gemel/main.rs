@@ -102,7 +102,7 @@ transaction has some thousand rows: after an interruption, repeat the load with 
         name: "compact",
         synopsis: "PATH [TABLE…] [--format text|json]",
         help: "merges the files of all or some tables and keyspaces on disk, and drops deleted rows and old versions.
-It may need as much space as the files of a table take",
+It needs twice as much free space as the files of the largest table or index take",
         places: 1..=usize::MAX,
         takes: "PATH",
         options: &[valued("--format")],
