@@ -121,11 +121,10 @@ impl Error {
     /// Returns true if the same transaction may succeed when it is retried.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        // The same ones as in `copy_if_retryable`.
-        matches!(self, Self::Conflict { .. } | Self::Csr(_) | Self::TooOld(_) | Self::Moved(_))
+        self.copy_if_retryable().is_some()
     }
 
-    /// Returns a copy of a retryable error.
+    /// Returns a copy of the error if it is retryable.
     pub(crate) fn copy_if_retryable(&self) -> Option<Self> {
         match self {
             Self::Conflict { kind, engine, keyspace } => {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes that a transaction may hold without taking them from the limit. Those of TPC-C need no more.
 const FREE_BYTES: u64 = 64 << 10;
 /// Bytes that a transaction takes from the limit at once.
-pub(crate) const STEP_BYTES: u64 = 64 << 10;
+const STEP_BYTES: u64 = 64 << 10;
 
 /// Bytes of the two allocations of a long key, beyond its length: the allocator's part of both. The inner box takes the
 /// bytes of the first 16 bytes of the key, which are not on the heap.
@@ -63,11 +63,12 @@ impl PendingLimit {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Takes at least `least` bytes, and `wish` if so many are left. Returns the number, or none if fewer are left.
-    pub(crate) fn take(&self, least: u64, wish: u64) -> Option<u64> {
+    /// Takes at least `least` bytes, and a whole step if so many are left. Returns the number, or none if there are
+    /// fewer than `least`.
+    pub(crate) fn take(&self, least: u64) -> Option<u64> {
         let mut taken = self.taken();
         loop {
-            let bytes = self.limit.saturating_sub(taken).min(wish);
+            let bytes = self.limit.saturating_sub(taken).min(least.max(STEP_BYTES));
             if bytes < least {
                 return None;
             }
@@ -121,7 +122,7 @@ impl Deletions {
         self.add(Self { keys: 1, bytes });
     }
 
-    /// Adds others.
+    /// Adds other deletions.
     pub(crate) fn add(&mut self, others: Self) {
         self.keys += others.keys;
         self.bytes += others.bytes;
@@ -151,7 +152,7 @@ impl<'c> Ahead<'c> {
 
     #[cold]
     fn take(&mut self, missing: u64) -> bool {
-        let got = self.limit.take(missing, missing.max(STEP_BYTES));
+        let got = self.limit.take(missing);
         self.taken += got.unwrap_or(0);
         got.is_some()
     }

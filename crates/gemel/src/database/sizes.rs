@@ -66,7 +66,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// Counts the rows of a keyspace after a place, at most so many. Returns the last key if there may be more.
+    /// Counts the rows of a keyspace from a bound on, at most `limit`. Returns the last key if there may be more.
     fn add(
         &mut self,
         transaction: &mut Transaction,
@@ -93,10 +93,9 @@ impl Database {
     /// Returns the sizes of all keyspaces, tables and indexes, in the order in which they were made.
     ///
     /// Rows in memory are counted, at some 100 ns a row, but not all at the same moment. Rows on disk are estimated
-    /// from the lists of files and from the write buffers; no row is read from a file, so bytes of compressed files count
-    /// as they are. A row that was written again counts once for each file that has a version of it, until a merge drops
-    /// the older versions.
-    /// [`Database::exact_sizes`] counts all rows.
+    /// from the lists of files and from the write buffers; no row is read from a file, so compressed files count with
+    /// their compressed bytes. A row that was written again counts once for each file that has a version of it, until a
+    /// merge drops the older versions. [`Database::exact_sizes`] counts all rows.
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {
@@ -151,18 +150,18 @@ impl Database {
     fn size_of(&self, part: &Part, exact: Option<&mut Transaction>) -> Result<PartSize> {
         let keyspace = &part.keyspace;
         let on_disk = match part.engine {
-            Engine::Memory => None,
-            Engine::Disk => Some(self.inner.disk.size_of(keyspace.id)?),
+            Engine::Memory => Default::default(),
+            Engine::Disk => self.inner.disk.size_of(keyspace.id)?,
         };
-        let is_exact = exact.is_some() || on_disk.is_none();
-        let counted = match (exact, on_disk) {
+        let is_exact = exact.is_some() || part.engine == Engine::Memory;
+        let counted = match (exact, part.engine) {
             (Some(transaction), _) => {
                 let mut counted = Counted::default();
                 counted.add(transaction, keyspace, Bound::Unbounded, u64::MAX)?;
                 counted
             }
-            (None, Some(size)) => Counted { rows: size.rows, bytes: size.bytes },
-            (None, None) => self.count_in_pieces(keyspace)?,
+            (None, Engine::Disk) => Counted { rows: on_disk.rows, bytes: on_disk.bytes },
+            (None, Engine::Memory) => self.count_in_pieces(keyspace)?,
         };
         // A drop or a move since the look at the catalog may have emptied the keyspace.
         keyspace.check_read()?;
@@ -173,9 +172,9 @@ impl Database {
             rows: counted.rows,
             bytes: counted.bytes,
             is_exact,
-            files: on_disk.map_or(0, |size| size.files),
-            file_bytes: on_disk.map_or(0, |size| size.file_bytes),
-            compressed_bytes: on_disk.map_or(0, |size| size.compressed_bytes),
+            files: on_disk.files,
+            file_bytes: on_disk.file_bytes,
+            compressed_bytes: on_disk.compressed_bytes,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Dropping a keyspace with its directory, and removing directories that a crash left.
 
 use super::{DiskEngine, TREE_PREFIX, identity, intact};
-use crate::error::{Error, Result};
+use crate::error::{self, Error, Result};
 use crate::files::{fail_point, remove_tree};
 use crate::ids::KeyspaceId;
 use std::fs;
@@ -19,15 +19,11 @@ impl DiskEngine {
         cleared
     }
 
-    /// Returns true if nothing is at the place of a keyspace's files. Opening leaves the directory of a dropped keyspace there
-    /// if somebody else has put a file into it.
+    /// Returns true if nothing is at the place of a keyspace's files. Opening leaves the directory of a dropped
+    /// keyspace there if somebody else has put a file into it.
     pub(crate) fn has_no_files(&self, id: KeyspaceId) -> Result<bool> {
         let path = self.path_of(id);
-        path.try_exists().map(|exists| !exists).map_err(|source| Error::Io {
-            what: "can't look at",
-            path,
-            source,
-        })
+        path.try_exists().map(|exists| !exists).map_err(error::io("can't look at", &path))
     }
 
     /// Removes directories of keyspaces that are not `known`. A crash left them: of a keyspace that was being made, or

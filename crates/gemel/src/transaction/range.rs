@@ -8,7 +8,7 @@ use crate::ids::Direction;
 use crate::key::Key;
 use crate::keyspace::Keyspace;
 use crate::pending::{Deletions, EachToDelete};
-use std::cell::Cell;
+use std::cell::OnceCell;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
@@ -126,13 +126,13 @@ impl Transaction {
         if range.is_empty() {
             return Ok(());
         }
-        // What the scan makes and notes of the transaction's own counts before the room that is left.
+        // The scan below would do the same. These bytes must be held before the room that is left is computed.
         self.make_room_for_scan(true)?;
         self.writes.order_if_many();
         self.end_walk();
         let (core, held) = (Arc::clone(&self.core), self.held());
         let (bytes, mut ahead) = (self.bytes_of_deletions(), self.room_ahead(&core.pending));
-        let (mut all, mut failure, is_rejected) = (Deletions::default(), Ok(()), Cell::new(false));
+        let (mut all, failure) = (Deletions::default(), OnceCell::new());
         let mut add = |key: &[u8], value: &[u8]| {
             all.add(each(key, value)?);
             if ahead.reach(bytes(all)) {
@@ -143,14 +143,16 @@ impl Transaction {
         let each = |key: &[u8], value: &[u8]| match add(key, value) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
-                failure = Err(error);
-                is_rejected.set(true);
+                // The scan ends with the first one.
+                let _ = failure.set(error);
                 ControlFlow::Break(())
             }
         };
         // One scan, so at read committed too the keys are those of one moment.
-        self.scan_and_note(keyspace, range, Direction::Forward, true, each, || !is_rejected.get())?;
-        failure?;
+        self.scan_and_note(keyspace, range, Direction::Forward, true, each, || failure.get().is_none())?;
+        if let Some(error) = failure.into_inner() {
+            return Err(error);
+        }
         self.keep_ahead(ahead);
         Ok(())
     }

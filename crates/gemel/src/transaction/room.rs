@@ -14,8 +14,7 @@ use crate::mvcc::version_bytes;
 use crate::options::Isolation;
 use crate::order::clock::Timestamp;
 use crate::pending::{
-    Ahead, Deletions, LONGEST_KEY_BYTES, PendingLimit, Room, STEP_BYTES, key_bytes, map_entry_bytes,
-    view_bytes,
+    Ahead, Deletions, LONGEST_KEY_BYTES, PendingLimit, Room, key_bytes, map_entry_bytes, view_bytes,
 };
 
 /// Bytes for which a commit indexes a read, if there are many.
@@ -50,7 +49,7 @@ impl Transaction {
         let held = self.held();
         let missing = held.saturating_add(bytes).saturating_sub(self.room.bytes);
         let limit = &self.core.pending;
-        let Some(got) = limit.take(missing, missing.max(STEP_BYTES)) else {
+        let Some(got) = limit.take(missing) else {
             return Err(no_room(limit, held, format_args!("up to {bytes} more")));
         };
         self.room.bytes += got;

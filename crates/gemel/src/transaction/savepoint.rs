@@ -87,6 +87,12 @@ impl Savepoints {
         NoteRate { notes: self.open.last().map(|open| open.before.len()) }
     }
 
+    /// Adds a savepoint without a note.
+    fn begin(&mut self, number: u64) {
+        self.bytes += OPEN_BYTES;
+        self.open.push(Open { number, before: BTreeMap::new() });
+    }
+
     /// Notes that a key is being written. Must be called after each write while there is a savepoint.
     pub(super) fn note(&mut self, place: Place, before: Option<Value>) {
         if let Some(open) = self.open.last_mut() {
@@ -132,9 +138,8 @@ impl Transaction {
         self.alive()?;
         self.make_room_for_savepoint()?;
         self.savepoints.last += 1;
-        self.savepoints.bytes += OPEN_BYTES;
         let number = self.savepoints.last;
-        self.savepoints.open.push(Open { number, before: BTreeMap::new() });
+        self.savepoints.begin(number);
         Ok(Savepoint { owner: self.core.owner, transaction: self.seat.number, number })
     }
 
@@ -161,8 +166,7 @@ impl Transaction {
                 Some(value) => self.writes.replace(&place, value),
             }
         }
-        self.savepoints.open.push(Open { number: savepoint.number, before: BTreeMap::new() });
-        self.savepoints.bytes += OPEN_BYTES;
+        self.savepoints.begin(savepoint.number);
         self.writes.shrink();
         self.give_room_back();
         Ok(())

@@ -41,6 +41,16 @@ impl DiskEngine {
     }
 }
 
+/// Returns an engine in the pause of a flush.
+fn flushing(path: &Path) -> DiskEngine {
+    let engine = slow(path);
+    for row in 0..80 {
+        put(&engine, &format!("row {row}"), &"x".repeat(1000));
+    }
+    until(|| engine.is_flushing());
+    engine
+}
+
 #[test]
 fn a_limit_does_not_stop_commits() {
     let directory = tempfile::tempdir().unwrap();
@@ -63,11 +73,7 @@ fn a_limit_does_not_stop_commits() {
 #[test]
 fn a_flush_within_the_limit_pauses_and_commits_and_reads_go_on() {
     let directory = tempfile::tempdir().unwrap();
-    let engine = slow(directory.path());
-    for row in 0..80 {
-        put(&engine, &format!("row {row}"), &"x".repeat(1000));
-    }
-    until(|| engine.is_flushing());
+    let engine = flushing(directory.path());
     // A buffer is being flushed, and the next one is not full.
     for _ in 0..20 {
         put(&engine, "row 0", "y");
@@ -115,11 +121,7 @@ fn merges_count_the_bytes_of_their_rows_and_go_on_once_there_are_many_files() {
 #[test]
 fn closing_ends_a_pause() {
     let directory = tempfile::tempdir().unwrap();
-    let engine = slow(directory.path());
-    for row in 0..80 {
-        put(&engine, &format!("row {row}"), &"x".repeat(1000));
-    }
-    until(|| engine.is_flushing());
+    let engine = flushing(directory.path());
     ends(|| drop(engine));
     let engine = open(directory.path());
     let at = engine.clock().horizon();
