@@ -1,14 +1,15 @@
-//! Measures what compression of the disk engine's files saves and costs. Two databases get the same rows, one of them with
-//! LZ4: the three largest tables of one warehouse of TPC-C, with the columns of the standard and random letters and digits
-//! in its texts. Then both play the same accesses in turns of a tenth of a second. A machine whose speed changes by the
-//! second disturbs both alike.
+//! Measures what compression of the disk engine's files saves and costs. Two databases get the same rows, one of them
+//! with LZ4: the three largest tables of one warehouse of TPC-C, with the columns of the standard and random letters and
+//! digits in its texts. Then both play the same accesses in turns of a tenth of a second. A machine whose speed changes
+//! by the second disturbs both alike.
 //!
-//! It prints the bytes of files after merging, and the processor time of loading and merging, of each database. Then, for
-//! each kind of access, the ratio of the processor time of an access with LZ4 to that without: a geometric mean over the
-//! pairs of turns, with a 95 % interval. The block cache is far smaller than the tables (`cold`), or larger (`warm`).
+//! The first lines have the bytes of files after merging, and the processor time of loading and merging, of each
+//! database. Then comes, for each kind of access, the ratio of the processor time of an access with LZ4 to that without:
+//! a geometric mean over the pairs of turns, with a 95 % interval. The block cache is far smaller than the tables
+//! (`cold`), or larger (`warm`).
 //!
-//! `cargo run --release -p gemel --example compression -- DIRECTORY [PAIRS [PERCENT]]`, where PERCENT is the share of the
-//! warehouse's rows that is loaded
+//! `cargo run --release -p gemel --example compression -- DIRECTORY [PAIRS [PERCENT]]`, where PERCENT is the share of
+//! the warehouse's rows that is loaded
 
 #![expect(clippy::expect_used, reason = "a measurement ends where something is not as it should be")]
 
@@ -24,7 +25,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const TURN: Duration = Duration::from_millis(100);
 const PAIRS: usize = 30;
-/// Pairs of turns that do not count, whenever a kind of access begins.
+/// Pairs of turns at the beginning of each kind of access that do not count.
 const WARMUP: usize = 2;
 /// Rows that a commit of the load has.
 const BATCH: i64 = 1000;
@@ -74,9 +75,11 @@ struct Kind {
     name: &'static str,
     /// Rows of a warehouse.
     rows: i64,
-    /// Names of the columns. Those of the primary key come first.
+    /// Number of the columns of integers, which come first. The first one is the primary key.
     ints: usize,
+    /// Number of the columns of texts.
     texts: usize,
+    /// Returns the row of a number.
     row: fn(i64, &mut Random) -> Vec<Cell>,
 }
 
@@ -85,7 +88,8 @@ const KINDS: [Kind; 3] = [
     Kind { name: "stock", rows: 100_000, ints: 5, texts: 11, row: stock },
     // The number of the line; o_id, d_id, i_id, supply_w_id, delivery_d, quantity, amount; dist_info.
     Kind { name: "order_line", rows: 300_000, ints: 8, texts: 1, row: order_line },
-    // c_id; balance, ytd, payments, deliveries, limit, discount, since; last, first, street twice, city, zip, phone, data.
+    // c_id; balance, ytd, payments, deliveries, limit, discount, since; last, first, street twice, city, zip, phone,
+    // data.
     Kind { name: "customer", rows: 30_000, ints: 8, texts: 8, row: customer },
 ];
 

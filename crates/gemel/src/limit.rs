@@ -1,11 +1,11 @@
 //! The limit of background writing: a bucket of bytes that flushes, merges and checkpoints share.
 //!
-//! Work counts its bytes in pieces and pauses after a piece for which the bucket has nothing left. It does not pause
-//! while somebody waits for the end of such work, and while the lack of its result would soon stop commits: then the
-//! limit *gives way*. What is written meanwhile does not count against the limit, so nobody pauses longer afterwards.
+//! Work counts its bytes in pieces and pauses after a piece for which the bucket has nothing left. In two cases it does
+//! not pause, because the limit *gives way*: somebody waits for such work to end, or commits would soon have to wait for
+//! it. Bytes that are written meanwhile do not count against the limit, so nobody pauses longer afterwards.
 //!
-//! A pause holds locks of background work, such as the one that lets only one flush run. So whoever may wait for one of
-//! them is counted by [`Limit::give_way`]. Commits wait for none of them.
+//! Work that pauses holds locks, such as the one that lets only one flush run. So whoever may wait for such a lock
+//! calls [`Limit::give_way`]. Commits wait for none of them.
 
 use parking_lot::{Condvar, Mutex};
 use std::num::NonZeroU64;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const PIECE_BYTES: u64 = 256 << 10;
 /// Time without writing that gives credit for later. It makes up for pauses that take longer than they should.
 const MOST_CREDIT: Duration = Duration::from_millis(100);
-/// Longest sleep without a look at what else is to do.
+/// Longest sleep without a [`Look`].
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A kind of background work.
@@ -31,8 +31,9 @@ pub(crate) enum Work {
     Checkpoint,
 }
 
-/// Writing in the background under [`Options::background_bytes_per_second`](crate::Options::background_bytes_per_second).
-/// All numbers stay 0 without that limit.
+/// Writing in the background under
+/// [`Options::background_bytes_per_second`](crate::Options::background_bytes_per_second). All numbers stay 0 without
+/// that limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackgroundState {
@@ -80,7 +81,7 @@ impl Bucket {
     }
 }
 
-/// A look at what is to do while background work goes on. It returns true if somebody waits for the end of that work.
+/// Returns true if somebody who can't call [`Limit::give_way`] waits for the end of background work: another process.
 type Look = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// The limit. It does nothing if there is none.
@@ -103,7 +104,7 @@ pub(crate) struct Limit {
     is_awaited: AtomicBool,
 }
 
-/// It is as good after a panic as before: each field is changed in one step.
+/// A panic leaves the limit as good as before: each field is changed in one step.
 impl std::panic::RefUnwindSafe for Limit {}
 
 impl std::fmt::Debug for Limit {
@@ -135,8 +136,8 @@ impl Limit {
         self.bucket.is_some()
     }
 
-    /// Sets the look that paced work takes, again and again. Only the first one counts. It is taken by threads that hold
-    /// locks of background work.
+    /// Sets the look that paced work takes again and again, with locks of background work held. Only the first call
+    /// counts.
     pub(crate) fn look_with(&self, look: impl Fn() -> bool + Send + Sync + 'static) {
         let _ = self.look.set(Box::new(look));
     }
@@ -231,7 +232,7 @@ impl Limit {
     }
 }
 
-/// See [`Limit::give_way`].
+/// Makes a limit give way until it is dropped.
 pub(crate) struct GivingWay<'a>(&'a Limit);
 
 impl Drop for GivingWay<'_> {

@@ -9,7 +9,6 @@ use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Engine;
 use crate::limit::Work;
-use crate::log::Lsn;
 use crate::manifest::{Checkpoint, Manifest};
 use crate::options::Isolation;
 use crate::order::active::{Active, Count, Seat};
@@ -34,8 +33,8 @@ impl Inner {
         self.checkpoint_under(&self.checkpointing.lock())
     }
 
-    /// Does the same as [`Inner::checkpoint`], unless another checkpoint or a backup is under way: the housekeeper does
-    /// not wait for these, because it starts the backups for which other processes ask.
+    /// Writes a checkpoint, unless another one or a backup is under way. The housekeeper must not wait for these: it
+    /// looks for other processes that ask for a backup.
     pub(super) fn checkpoint_unless_busy(&self) -> Option<Result<()>> {
         self.checkpointing.try_lock().map(|one| self.checkpoint_under(&one))
     }
@@ -227,7 +226,7 @@ impl Inner {
     }
 
     fn log_since_checkpoint(&self) -> u64 {
-        let end: u64 = self.core.logs.ends().iter().map(|lsn: &Lsn| lsn.0).sum();
+        let end: u64 = self.core.logs.ends().iter().map(|lsn| lsn.0).sum();
         end - self.log_at_checkpoint.load(Ordering::Relaxed)
     }
 }

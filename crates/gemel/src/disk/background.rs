@@ -23,13 +23,13 @@ use std::time::Duration;
 
 /// Bytes of writes in memory at which commits wait, as a multiple of the write buffer.
 const FULL_BUFFERS: u64 = 3;
-/// The same, from which the limit of background writing gives way to flushes. One buffer fills while another is flushed,
-/// so at two the flush is late.
+/// Bytes of writes in memory from which on the limit of background writing gives way to flushes, as a multiple of the
+/// write buffer. One buffer fills while another is flushed, so at two the flush is late.
 const NEAR_FULL_BUFFERS: u64 = 2;
 /// Number of unsorted runs of files in one keyspace at which commits wait.
 const FULL_RUNS: usize = 24;
-/// Number of unsorted runs in one keyspace from which merges that nobody waits for end early, and the limit of background
-/// writing gives way to the others, before commits must wait.
+/// Number of unsorted runs in one keyspace from which on commits may soon have to wait. Then merges that nobody waits
+/// for end early, and the limit of background writing gives way to the other merges.
 const NEAR_FULL_RUNS: usize = FULL_RUNS / 2;
 /// Interval at which work that must wait is retried: a flush without space, or a compaction that waits for what
 /// [`Compaction::Later`] names.
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) watermark: AtomicU64,
     before_flush: BeforeFlush,
     pub(super) space: Space,
-    /// Reasons why merges that nobody waits for must end early.
+    /// Reasons for which merges end early, if nobody waits for them.
     pub(super) interrupts: Arc<Interrupts>,
     /// The limit of background writing.
     pub(super) limit: Arc<Limit>,

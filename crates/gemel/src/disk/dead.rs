@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
-/// Minimum bytes of files for which a merge for the sake of dead versions pays. A scan of fewer takes a millisecond. In
-/// tests, which have small files, there is no minimum.
+/// Least bytes of files that are merged for the sake of dead versions. A scan of smaller files takes at most a
+/// millisecond, dead versions included. In tests, which have small files, it is zero.
 const SMALL: u64 = if cfg!(test) { 0 } else { 64 << 10 };
 /// Number of the last level, in which deletions need not stay.
 const LAST_LEVEL: u8 = 6;

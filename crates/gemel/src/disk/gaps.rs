@@ -98,8 +98,8 @@ struct Sides {
 /// The gaps that scans in one direction have found.
 #[derive(Debug, Default)]
 struct Side {
-    /// The gaps, none of which overlap. Each one's key is the end at which a scan enters it: the lower one for forward
-    /// scans, the upper one for backward scans.
+    /// Gaps by the end at which a scan enters them: the lower one for forward scans, the upper one for backward scans.
+    /// No two of them overlap.
     gaps: BTreeMap<Edge, Gap>,
     /// Place at which the last search for a gap to forget has ended.
     hand: Option<Edge>,

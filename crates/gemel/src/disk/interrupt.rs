@@ -1,8 +1,8 @@
 //! Merges that nobody waits for end early if somebody waits, and all merges keep to the limit of background writing.
 //!
-//! A merge for the sake of dead versions reads up to 4 GiB. Meanwhile the end of the database, a backup or the removal
-//! of a table would have to wait, and so would the merges of other tables, for which writers may have to wait. Then the
-//! merge ends without a result, and begins anew after a pause.
+//! Nobody waits for a merge for the sake of dead versions, and it reads up to 4 GiB. While it runs, closing the
+//! database, a backup and the removal of a table would have to wait. So would merges of other tables, and then writers
+//! that wait for those. In each of these cases the merge ends without a result, and begins anew after a pause.
 //!
 //! The tree's crate asks a filter for each key of a merge, unless the key's newest version is a deletion. An error of
 //! the filter ends the merge. So the merge does not end early while it reads deletions, or older versions of one key.
@@ -21,7 +21,7 @@ const PAUSE: u32 = 4;
 /// Maximum number of times that a pause is doubled.
 const DOUBLINGS: u32 = 8;
 
-/// Reasons why those merges of an engine that nobody waits for must end early.
+/// Reasons for which an engine's merges end early, if nobody waits for them.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupts {
     /// Number of those who wait for the end of a merge.
@@ -149,7 +149,7 @@ pub(super) fn is_interruption(error: &Error) -> bool {
     matches!(error, Error::Io { source, .. } if source.get_ref().is_some_and(|inner| inner.is::<Interrupted>()))
 }
 
-/// The time in which no merge that nobody waits for begins, because earlier ones were in vain.
+/// A pause after merges in vain. Until it is over, no merge begins that nobody waits for.
 #[derive(Default)]
 pub(super) struct Pause {
     until: Option<Instant>,

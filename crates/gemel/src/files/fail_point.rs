@@ -93,8 +93,8 @@ mod on {
         drop(HERE.take());
     }
 
-    /// Registers a closure to call at each pass of a fail point, by whatever thread. Tests that run at the same time may
-    /// register one of the same name each: a closure must find out whether it is meant.
+    /// Registers a closure to call at each pass of a fail point, by whatever thread. Tests that run at the same time
+    /// may each register one at the same fail point: a closure must find out if the pass is of its own test.
     #[cfg_attr(not(test), allow(dead_code, reason = "for unit tests; others use the environment"))]
     pub(crate) fn on_fail_point(name: &'static str, closure: impl Fn() + Send + Sync + 'static) {
         closures()

@@ -371,8 +371,8 @@ impl Active {
         slots.map(|slot| slot.counters[count as usize].load(Ordering::Relaxed)).sum()
     }
 
-    /// Returns the lowest and the highest number of the running transactions, also of those whose snapshots have expired.
-    /// Returns none if none is running.
+    /// Returns the lowest and the highest number of the running transactions, also of those whose snapshots have
+    /// expired. Returns none if no transaction is running.
     pub(crate) fn numbers_running(&self) -> Option<(u64, u64)> {
         let numbers = self.slots().filter_map(|slot| slot.running()).map(|(number, _)| number);
         numbers.fold(None, |found, number| {
