@@ -138,7 +138,7 @@ pub struct Options {
     /// new form when they are merged; [`Database::compact`](crate::Database::compact) merges all files of a table. The
     /// block cache has the blocks as they were before compression.
     ///
-    /// Versions of Gemel without this option reject a database that was once opened with [`Compression::Lz4`].
+    /// Versions of Gemel without this option reject a database that this version has closed, compressed or not.
     pub compression: Compression,
     /// Number of writes that each disk keyspace remembers for conflict checks while a snapshot is older than they are.
     /// Each takes some 250 bytes of memory. Commits exceed the limit for a moment, until garbage is collected. A
