@@ -45,7 +45,7 @@ pub(crate) const MANY_ROWS: usize = if cfg!(any(test, feature = "fail-points")) 
 
 /// The engines, the registries that relate their snapshots, and the logs. Engine 0 is the anchor.
 pub(crate) struct Coordinator {
-    /// Number of the database and its incarnation, for handles: those of another copy are rejected.
+    /// Number of this copy of the database, in its handles: those of another copy are rejected.
     pub(crate) owner: u64,
     pub(crate) engines: Vec<Arc<dyn Engine>>,
     /// Registries of the other engines, in the engines' order.

@@ -1,6 +1,7 @@
-//! Numbers of keyspaces and engines, and the direction of scans.
+//! Numbers of keyspaces and engines, random numbers, and the direction of scans.
 
 use crate::key::{Key, KeyRange};
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Bound;
 
 /// Maximum number of engines in one database: the anchor and three more.
@@ -9,6 +10,11 @@ pub(crate) const MAX_ENGINES: usize = 4;
 /// Number of a keyspace, an ordered map from byte keys to byte values in one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct KeyspaceId(pub(crate) u32);
+
+/// Returns a random number, to distinguish what is made at another time or place.
+pub(crate) fn random() -> u64 {
+    RandomState::new().hash_one((std::process::id(), std::time::SystemTime::now()))
+}
 
 /// The direction of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -4,15 +4,15 @@
 //! way, at positions of the log and under names of files that the others use too. So a copy gets a number of its own when
 //! it is opened, its *incarnation*. The log up to that moment is inherited.
 
+use crate::ids;
 use serde::{Deserialize, Serialize};
-use std::hash::{BuildHasher, RandomState};
 
 /// The incarnation of a database that was not restored from a backup.
 pub(crate) const FIRST: u64 = 0;
 
 /// Returns the number of a new incarnation.
 pub(crate) fn new() -> u64 {
-    RandomState::new().hash_one((std::process::id(), std::time::SystemTime::now())).max(FIRST + 1)
+    ids::random().max(FIRST + 1)
 }
 
 /// The part of the logs that an earlier incarnation wrote.

@@ -6,12 +6,12 @@
 use crate::backup::{self, BackupProgress, BackupReport};
 use crate::database::{Closing, Inner};
 use crate::error::{Error, Result, io};
+use crate::ids;
 use crate::lock::{self, Lock};
 use crate::recovery::DISK_DIRECTORY;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -138,7 +138,7 @@ pub(crate) fn ask(
     // Another process may be waiting for its backup.
     let _waits = Lock::wait_for(&directory.join(DISK_DIRECTORY))?;
     remove(directory)?;
-    let request = Request { number: RandomState::new().hash_one(std::process::id()), target: target.into() };
+    let request = Request { number: ids::random(), target: target.into() };
     write(directory, REQUEST, &request)?;
     progress(&BackupProgress::Asked);
     let outcome = await_answer(directory, request.number, progress);

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result, io};
 use crate::files::{self, Files};
-use crate::ids::KeyspaceId;
+use crate::ids::{self, KeyspaceId};
 use crate::incarnation::{self, Inherited, Owner};
 use crate::keyspace::{Engine, PartKind};
 use crate::log::Lsn;
@@ -103,10 +103,8 @@ pub(crate) struct Checkpoint {
 impl Manifest {
     /// Returns the manifest of an empty database.
     pub(crate) fn new(log: LogMode) -> Self {
-        use std::hash::{BuildHasher, RandomState};
-        let database = RandomState::new().hash_one((std::process::id(), std::time::SystemTime::now()));
         Self {
-            database,
+            database: ids::random(),
             incarnation: incarnation::FIRST,
             inherited: Vec::new(),
             log,
@@ -150,6 +148,11 @@ impl Manifest {
         inherited.retain(|part| {
             part.until.iter().zip(&*log_from).any(|(until, from)| *until > 0 && until >= from)
         });
+    }
+
+    /// Returns the position from which recovery must replay a log.
+    pub(crate) fn log_from(&self, index: usize) -> Lsn {
+        Lsn(self.log_from.get(index).copied().unwrap_or(0))
     }
 
     /// Returns the owner of the segments of a log.

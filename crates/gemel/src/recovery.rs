@@ -180,6 +180,7 @@ pub(crate) fn recover(
         LogMode::PerEngine => Logs::PerEngine(logs),
     };
     let engines: Vec<Arc<dyn crate::engine::Engine>> = vec![memory.clone(), disk.clone()];
+    // Copies of one database that are open in one process have different owners: each incarnation is a random number.
     let owner = manifest.database ^ manifest.incarnation;
     let core = Arc::new(Coordinator::new(owner, engines, logs, options.clone(), Some(lock)));
     *core.keyspaces.write() = manifest.keyspaces.iter().map(|entry| handle(owner, entry)).collect();
@@ -312,7 +313,6 @@ fn replay(
     recovered: &mut Recovered,
 ) -> Result<Vec<Lsn>> {
     let names = log_names(manifest.log);
-    let from = |index: usize| Lsn(manifest.log_from.get(index).copied().unwrap_or(0));
     let cut = match manifest.log {
         LogMode::Shared => vec![Lsn(u64::MAX)],
         LogMode::PerEngine => agree(files, directory, manifest)?,
@@ -328,52 +328,43 @@ fn replay(
         };
         let mut rows = Rows::default();
         let mut replay = |hand: &mut dyn FnMut(&mut Rows) -> Result<()>| {
-            reader::read(
-                files,
-                directory,
-                name,
-                manifest.owner_of_log(index),
-                from(index),
-                &mut |start, end, payload| {
-                    if end > cut[index] {
-                        recovered.cut_records += 1;
-                        return Ok(());
-                    }
-                    recovered.records += 1;
-                    recovered.log_bytes += end.0 - start.0;
-                    let record = Record::decode(payload).ok_or_else(|| corrupt(start))?;
-                    for stamp in &record.stamps {
-                        let last = last.get_mut(usize::from(stamp.engine)).ok_or_else(|| corrupt(start))?;
-                        *last = (*last).max(stamp.at);
-                    }
-                    record
-                        .replay(|write| {
-                            // Another engine's log in the place of this one has good records too.
-                            if manifest.log == LogMode::PerEngine && usize::from(write.engine) != index {
-                                return Err(corrupt(start));
-                            }
-                            match known.find(write.keyspace, write.engine) {
-                                Numbered::Open => {}
-                                Numbered::Dropped => return Ok(()),
-                                Numbered::Never => return Err(corrupt(start)),
-                            }
-                            match write.engine {
-                                0 => rows.push(&write),
-                                1 => {
-                                    disk.restore(write.keyspace, &Key::new(write.key), write.value, write.at)?
-                                }
-                                _ => return Err(corrupt(start)),
-                            }
-                            Ok(())
-                        })
-                        .ok_or_else(|| corrupt(start))??;
-                    if rows.are_a_chunk() {
-                        hand(&mut rows)?;
-                        rows.clear();
-                    }
-                    Ok(())
-                },
-            )
+            read_log(files, directory, manifest, index, &mut |start, end, payload| {
+                if end > cut[index] {
+                    recovered.cut_records += 1;
+                    return Ok(());
+                }
+                recovered.records += 1;
+                recovered.log_bytes += end.0 - start.0;
+                let record = Record::decode(payload).ok_or_else(|| corrupt(start))?;
+                for stamp in &record.stamps {
+                    let last = last.get_mut(usize::from(stamp.engine)).ok_or_else(|| corrupt(start))?;
+                    *last = (*last).max(stamp.at);
+                }
+                record
+                    .replay(|write| {
+                        // Another engine's log in the place of this one has good records too.
+                        if manifest.log == LogMode::PerEngine && usize::from(write.engine) != index {
+                            return Err(corrupt(start));
+                        }
+                        match known.find(write.keyspace, write.engine) {
+                            Numbered::Open => {}
+                            Numbered::Dropped => return Ok(()),
+                            Numbered::Never => return Err(corrupt(start)),
+                        }
+                        match write.engine {
+                            0 => rows.push(&write),
+                            1 => disk.restore(write.keyspace, &Key::new(write.key), write.value, write.at)?,
+                            _ => return Err(corrupt(start)),
+                        }
+                        Ok(())
+                    })
+                    .ok_or_else(|| corrupt(start))??;
+                if rows.are_a_chunk() {
+                    hand(&mut rows)?;
+                    rows.clear();
+                }
+                Ok(())
+            })
         };
         let end = on_threads(|rows: &Rows| rows.restore(memory), &mut replay)?;
         rows.restore(memory)?;
@@ -385,6 +376,18 @@ fn replay(
         ends.push(end);
     }
     Ok(ends)
+}
+
+/// Reads the records of a log from the position where recovery begins. Returns the end of the intact part.
+fn read_log(
+    files: &dyn Files,
+    directory: &Path,
+    manifest: &Manifest,
+    index: usize,
+    each: &mut reader::Each<'_>,
+) -> Result<Lsn> {
+    let name = log_names(manifest.log)[index];
+    reader::read(files, directory, name, manifest.owner_of_log(index), manifest.log_from(index), each)
 }
 
 /// Returns an error if a log of a closed database does not end where it ended when the database was closed.
@@ -407,10 +410,8 @@ fn check_closed(directory: &Path, manifest: &Manifest, index: usize, end: Lsn) -
 /// Reads both engines' logs. Returns the ends of the longest prefixes whose records need nothing behind them.
 fn agree(files: &dyn Files, directory: &Path, manifest: &Manifest) -> Result<Vec<Lsn>> {
     let mut parts = [Part::default(), Part::default()];
-    for (index, (name, part)) in LOG_NAMES.iter().zip(&mut parts).enumerate() {
-        let from = Lsn(manifest.log_from.get(index).copied().unwrap_or(0));
-        let owner = manifest.owner_of_log(index);
-        let end = reader::read(files, directory, name, owner, from, &mut |start, end, payload| {
+    for (index, part) in parts.iter_mut().enumerate() {
+        let end = read_log(files, directory, manifest, index, &mut |start, end, payload| {
             if let Some(record) = Record::decode(payload) {
                 part.note(start, end, &record);
             }

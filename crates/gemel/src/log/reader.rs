@@ -132,7 +132,7 @@ fn check_header(
 /// Returns an error if another copy of the database wrote a segment that ends at `end`, or wrote on in it.
 fn check_owner(path: &Path, owner: &Owner, header: frame::Segment, end: u64) -> Result<()> {
     let (incarnation, until) = owner.of_segment(header.first);
-    // A segment without a batch holds nothing: opening gives it a new header.
+    // A segment without a batch holds nothing, and the first batch replaces it.
     let what = if header.incarnation != incarnation && end > header.first {
         format!("incarnation {:x} of the database wrote it, not {incarnation:x}", header.incarnation)
     } else if let Some(until) = until.filter(|until| end > *until) {
