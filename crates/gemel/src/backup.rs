@@ -4,36 +4,34 @@
 //! where they are. The durable *record* in the staging directory is the commit: before it, the target is the earlier
 //! backup; from then on it is the new one, and [`settle`] moves the staged files to their places, as often as needed.
 
-use crate::database::{self, Database, Inner};
+mod record;
+mod target;
+
+use crate::database::{Database, Inner};
+use crate::directory::absolute;
 use crate::disk::{self, TABLES, TreeFiles, tree_name};
-use crate::error::{Error, Result, io};
-use crate::files::{self, File, Files, RealFiles, fail_point, remove_tree};
+use crate::error::{Error, Result};
+use crate::files::{self, File, Files, RealFiles, fail_point, length, remove_tree};
 use crate::ids::KeyspaceId;
-use crate::incarnation;
 use crate::keyspace::Engine;
 use crate::lock::{self, Lock};
-use crate::log::{Lsn, reader, segments};
+use crate::log::{Lsn, reader};
 use crate::mailbox;
 use crate::manifest::Manifest;
-use crate::options::{LogMode, Options};
+use crate::options::Options;
 use crate::recovery::{DISK_DIRECTORY, log_names};
+use record::{Entry, Record, files_of, lasting};
+pub(crate) use record::{RECORD, is_unwritten};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io::ErrorKind;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+pub(crate) use target::{STAGING, settle};
+use target::{admit, check_place, remove_staging};
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// The record of a backup: its files, and what shows whether somebody has changed it since.
-pub(crate) const RECORD: &str = "gemel.backup";
-/// Directory in the target for the files of a backup that is not complete.
-pub(crate) const STAGING: &str = "backup-new";
 /// Directory in the database for links to the disk engine's files while a backup copies them.
 pub(crate) const LINKS: &str = "backup-links";
-const MAGIC: &str = "gemel-backup";
-/// The format that is written, and the newest that can be read. Format 1 had no incarnation.
-const FORMAT: u32 = 2;
 /// Bytes copied at once.
 const PIECE: usize = 1 << 20;
 
@@ -103,7 +101,7 @@ pub fn backup(
     to: impl AsRef<Path>,
     mut progress: impl FnMut(&BackupProgress),
 ) -> Result<BackupReport> {
-    let (path, to) = (database::absolute(path.as_ref())?, database::absolute(to.as_ref())?);
+    let (path, to) = (absolute(path.as_ref())?, absolute(to.as_ref())?);
     while lock::is_open(&path) {
         if let Some(report) = mailbox::ask(&path, &to, &mut progress)? {
             return Ok(report);
@@ -143,7 +141,7 @@ impl Database {
     /// open; a file can't be read or written; a file of the disk engine is damaged; or an earlier error stopped the
     /// database.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport> {
-        run(self.inner(), &database::absolute(to.as_ref())?, &mut |_| Ok(()))
+        run(self.inner(), &absolute(to.as_ref())?, &mut |_| Ok(()))
     }
 }
 
@@ -159,10 +157,11 @@ pub(crate) fn run(
     check_place(&inner.path, to)?;
     files.create_dir(to)?;
     let _target = Lock::of_database(to)?;
-    admit(inner, to)?;
+    let manifest = inner.manifest.look().clone();
+    admit(files, to, &manifest, &inner.core.logs.ends())?;
     let report = BackupReport { path: to.to_path_buf(), ..BackupReport::default() };
     let mut stage = Stage {
-        database: inner.manifest.look().database,
+        database: manifest.database,
         files,
         from: &inner.path,
         to,
@@ -184,249 +183,6 @@ pub(crate) fn run(
     let mut report = stage.report;
     report.took = begun.elapsed();
     Ok(report)
-}
-
-/// Rejects a target that is the database or in it, before anything is made.
-fn check_place(database: &Path, to: &Path) -> Result<()> {
-    let database = database.canonicalize().map_err(io("can't find", database))?;
-    let mut existing = to;
-    while !existing.try_exists().map_err(io("can't look at", existing))? {
-        let Some(parent) = existing.parent() else { break };
-        if existing.components().next_back() == Some(Component::ParentDir) {
-            return Err(Error::Usage(format!("{}: name the target without '..'", to.display())));
-        }
-        existing = parent;
-    }
-    let real = existing.canonicalize().map_err(io("can't find", existing))?;
-    if real.starts_with(&database) {
-        return Err(Error::Usage(format!(
-            "{} is the database's own directory or in it: name a directory elsewhere",
-            to.display()
-        )));
-    }
-    if !real.is_dir() {
-        return Err(Error::Usage(format!("{} is not a directory: name another path", existing.display())));
-    }
-    Ok(())
-}
-
-/// Admits a target that is empty or an unchanged backup of this database. Completes an interrupted backup in it.
-fn admit(inner: &Inner, to: &Path) -> Result<()> {
-    let (files, database) = (&*inner.files, inner.manifest.look().database);
-    let other = || {
-        Error::Usage(format!(
-            "{} holds another database: name an empty directory or an earlier backup of this one",
-            to.display()
-        ))
-    };
-    let staged = Record::read(files, &to.join(STAGING))?;
-    if staged.as_ref().is_some_and(|staged| staged.database != database) {
-        return Err(other());
-    }
-    let manifest = Manifest::read(files, to)?;
-    if manifest.as_ref().is_some_and(|manifest| manifest.database != database) {
-        return Err(other());
-    }
-    if let Some(staged) = &staged {
-        staged.check_incarnation(inner, to)?;
-    }
-    if manifest.is_some() || staged.is_some() {
-        settle(files, to)?;
-    }
-    let Some(manifest) = Manifest::read(files, to)? else {
-        for entry in std::fs::read_dir(to).map_err(io("can't read the directory", to))? {
-            let name = entry.map_err(io("can't read the directory", to))?.file_name();
-            if name != STAGING {
-                return Err(Error::Usage(format!(
-                    "{} holds {} and is not a backup: name an empty directory or an earlier backup of this database",
-                    to.display(),
-                    name.display()
-                )));
-            }
-        }
-        return remove_staging(files, to);
-    };
-    let Some(record) = Record::read(files, to)? else {
-        return Err(Error::Usage(format!(
-            "{} holds this database and is not a backup of it: name an empty directory or an earlier backup",
-            to.display()
-        )));
-    };
-    record.check_incarnation(inner, to)?;
-    record.check_earlier(inner, manifest.log, to)?;
-    if record.is_unchanged(files, to, &manifest)? {
-        return Ok(());
-    }
-    Err(Error::Usage(format!(
-        "{} was changed after it had been backed up: name another directory, or delete this one",
-        to.display()
-    )))
-}
-
-/// Returns true if a directory is a backup, or a copy of one, to which nobody has written.
-///
-/// # Errors
-/// The record of the backup is damaged, or a file can't be read.
-pub(crate) fn is_unwritten(files: &dyn Files, path: &Path, manifest: &Manifest) -> Result<bool> {
-    match Record::read(files, path)? {
-        Some(record) => record.is_unchanged(files, path, manifest),
-        None => Ok(false),
-    }
-}
-
-/// A file of a backup.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Entry {
-    /// Path in the backup's directory, with `/` between names.
-    path: String,
-    bytes: u64,
-}
-
-/// The files of a backup, as it was made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Record {
-    database: u64,
-    /// The copy of the database that was backed up.
-    #[serde(default)]
-    incarnation: u64,
-    /// CRC-32 of what [`lasting`] returns for the manifest.
-    manifest: u32,
-    files: Vec<Entry>,
-}
-
-impl Record {
-    /// Reads the record in a directory. Returns none if there is none.
-    fn read(files: &dyn Files, directory: &Path) -> Result<Option<Self>> {
-        let path = directory.join(RECORD);
-        let bytes = match files::read_all(files, &path) {
-            Ok(bytes) => bytes,
-            Err(Error::Io { source, .. })
-                if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
-        };
-        let damaged = || {
-            Error::Corruption {
-            path: path.clone(),
-            what: "the record of a backup is damaged: delete the directory and make another backup; if the directory \
-                   is in use as a database, delete this file"
-                .into(),
-        }
-        };
-        let text = String::from_utf8(bytes).map_err(|_| damaged())?;
-        let (head, body) = text.split_once('\n').ok_or_else(damaged)?;
-        let format = head.split(' ').nth(1).and_then(|format| format.parse::<u32>().ok());
-        let format = format.filter(|format| head == Self::head(*format, body)).ok_or_else(damaged)?;
-        if !(1..=FORMAT).contains(&format) {
-            return Err(Error::Usage(format!(
-                "{} has format {format}, and this version reads up to {FORMAT}: use the version that wrote it, or a newer \
-                 one",
-                path.display()
-            )));
-        }
-        let record: Self = serde_json::from_str(body).map_err(|_| damaged())?;
-        // Each path is joined to a directory, where files are replaced.
-        let plain =
-            |path: &str| Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-        if record.files.iter().all(|entry| plain(&entry.path)) { Ok(Some(record)) } else { Err(damaged()) }
-    }
-
-    fn head(format: u32, body: &str) -> String {
-        format!("{MAGIC} {format} {:08x}", crc32fast::hash(body.as_bytes()))
-    }
-
-    /// Writes the record. It is durable when this returns.
-    fn write(&self, files: &dyn Files, directory: &Path) -> Result<()> {
-        let path = directory.join(RECORD);
-        let body = serde_json::to_string(self).map_err(|error| io("can't write", &path)(error.into()))?;
-        let text = format!("{}\n{body}", Self::head(FORMAT, &body));
-        files::replace(files, &path, text.as_bytes())
-    }
-
-    /// Rejects a backup of another copy of the database: each copy may need its own.
-    fn check_incarnation(&self, inner: &Inner, to: &Path) -> Result<()> {
-        let incarnation = inner.manifest.look().incarnation;
-        if self.incarnation == incarnation {
-            return Ok(());
-        }
-        Err(Error::Usage(format!(
-            "{} is a backup of another copy of this database (incarnation {:x}, and this one is {incarnation:x}), which \
-             went its own way after a backup was restored: name another directory",
-            to.display(),
-            self.incarnation
-        )))
-    }
-
-    /// Rejects a backup that has more of the log than the database: it is of a copy that nothing else distinguishes.
-    fn check_earlier(&self, inner: &Inner, log: LogMode, to: &Path) -> Result<()> {
-        for (name, end) in log_names(log).iter().zip(inner.core.logs.ends()) {
-            let ends = self.files.iter().filter_map(|entry| segments::end_of(name, &entry.path, entry.bytes));
-            if let Some(there) = ends.max().filter(|there| *there > end.0) {
-                return Err(Error::Usage(format!(
-                    "{} is a backup of a later state (log position {there}, and this database is at {}): the files of \
-                     one were copied while it was closed, or restored from an earlier copy; name another directory",
-                    to.display(),
-                    end.0
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns true if nobody has written to a backup, or to a copy of it. Opening it is not writing.
-    fn is_unchanged(&self, files: &dyn Files, to: &Path, manifest: &Manifest) -> Result<bool> {
-        if lasting(manifest)? != self.manifest {
-            return Ok(false);
-        }
-        // Every commit makes a log longer, or is in a new segment.
-        let is_log = |name: &str| name.ends_with(".log");
-        for entry in self.files.iter().filter(|entry| is_log(&entry.path)) {
-            if length(files, &to.join(&entry.path))? != Some(entry.bytes) {
-                return Ok(false);
-            }
-        }
-        let named = |name: &str| self.files.iter().any(|entry| entry.path == name);
-        for name in files.list(to)?.iter().filter(|name| is_log(name) && !named(name)) {
-            if length(files, &to.join(name))?.is_some_and(|bytes| bytes > segments::EMPTY_BYTES) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// Returns a checksum of a manifest without what changes when a database is opened and closed.
-fn lasting(manifest: &Manifest) -> Result<u32> {
-    let mut manifest = Manifest {
-        closed: None,
-        trees: Vec::new(),
-        identified: true,
-        incarnation: incarnation::FIRST,
-        inherited: Vec::new(),
-        compression: None,
-        ..manifest.clone()
-    };
-    manifest.keyspaces.retain(|entry| !entry.unfinished);
-    let text = serde_json::to_vec(&manifest)
-        .map_err(|error| Error::Usage(format!("the catalog can't be written as JSON: {error}")))?;
-    Ok(crc32fast::hash(&text))
-}
-
-/// Returns the length of a file, or none if it is missing.
-fn length(files: &dyn Files, path: &Path) -> Result<Option<u64>> {
-    match files.open(path) {
-        Ok(mut file) => file.len().map(Some),
-        Err(error) if error.is_missing_file() => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// Returns the files to use for a path in a backup. The disk engine's crate knows only the operating system's.
-fn files_of<'a>(files: &'a dyn Files, path: &str) -> &'a dyn Files {
-    let is_below = path.strip_prefix(DISK_DIRECTORY).is_some_and(|rest| rest.starts_with('/'));
-    if is_below { &RealFiles } else { files }
 }
 
 /// The files of a database as of one moment.
@@ -514,8 +270,7 @@ impl Stage<'_> {
         for ((log, name), (index, end)) in
             logs.iter().zip(log_names(source.manifest.log)).zip(source.ends.iter().enumerate())
         {
-            let from = Lsn(source.manifest.log_from.get(index).copied().unwrap_or(0));
-            let mut segments = log.segments_between(from, *end);
+            let mut segments = log.segments_between(source.manifest.log_from(index), *end);
             let last = segments.pop();
             for (path, bytes) in segments {
                 self.keep_or_copy(&name_of(&path)?, &mut *self.files.open(&path)?, bytes)?;
@@ -659,116 +414,4 @@ fn link(inner: &Inner) -> Result<Source> {
 /// Removes the links that a backup, or one that was killed, made in the database's directory.
 pub(crate) fn remove_links(database: &Path) -> Result<()> {
     remove_tree(&database.join(LINKS))
-}
-
-fn has_staging(to: &Path) -> bool {
-    to.join(STAGING).is_dir()
-}
-
-fn remove_staging(files: &dyn Files, to: &Path) -> Result<()> {
-    let staging = to.join(STAGING);
-    if has_staging(to) {
-        // First the record, which promises that all the others are there.
-        if length(files, &staging.join(RECORD))?.is_some() {
-            files.remove(&staging.join(RECORD))?;
-            files.sync_dir(&staging)?;
-        }
-        for name in files.list(&staging)? {
-            if !staging.join(&name).is_dir() {
-                files.remove(&staging.join(name))?;
-            }
-        }
-        remove_tree(&staging)?;
-        files.sync_dir(to)?;
-    }
-    Ok(())
-}
-
-/// Completes a backup that was interrupted after its record was durable, and removes one that was interrupted before.
-/// Does nothing in a directory without a trace of one. The caller has locked the directory.
-///
-/// # Errors
-/// The first backup into the directory was interrupted; a file is missing, or can't be moved.
-pub(crate) fn settle(files: &dyn Files, to: &Path) -> Result<()> {
-    if !has_staging(to) {
-        return Ok(());
-    }
-    let staging = to.join(STAGING);
-    let Some(record) = Record::read(files, &staging)? else {
-        if Manifest::read(files, to)?.is_none() {
-            return Err(Error::Usage(format!(
-                "{} holds only an unfinished backup: run the backup again, or delete the directory",
-                to.display()
-            )));
-        }
-        return remove_staging(files, to);
-    };
-    let mut directories = BTreeMap::new();
-    let mut staged = Vec::new();
-    for entry in &record.files {
-        let files = files_of(files, &entry.path);
-        let (from, place) = (staging.join(&entry.path), to.join(&entry.path));
-        let is_staged = length(files, &from)?;
-        if is_staged.or(length(files, &place)?) != Some(entry.bytes) {
-            return Err(Error::Corruption {
-                path: place,
-                what: "a file of the backup is missing or has a wrong length: make another backup".into(),
-            });
-        }
-        let directory = place.parent().unwrap_or(to);
-        // A tree without tables has the directory for them nevertheless.
-        if place.ends_with("current") {
-            directories.insert(directory.join(TABLES), files);
-        }
-        directories.insert(directory.to_path_buf(), files);
-        if is_staged.is_some() {
-            staged.push((files, from, place));
-        }
-    }
-    for (directory, files) in &directories {
-        files.create_dir(directory)?;
-    }
-    for (files, from, place) in &staged {
-        files.rename(from, place)?;
-        fail_point("backup.moved");
-    }
-    for (directory, files) in &directories {
-        files.sync_dir(directory)?;
-    }
-    RealFiles.create_dir(&to.join(DISK_DIRECTORY))?;
-    RealFiles.sync_dir(&to.join(DISK_DIRECTORY))?;
-    fail_point("backup.before_removal");
-    remove_others(files, to, &record)?;
-    files.rename(&staging.join(RECORD), &to.join(RECORD))?;
-    files.sync_dir(to)?;
-    fail_point("backup.before_end");
-    files.sync_dir(&staging)?;
-    remove_staging(files, to)
-}
-
-/// Removes the files of an earlier backup that the new one does not name.
-fn remove_others(files: &dyn Files, to: &Path, record: &Record) -> Result<()> {
-    let named: BTreeSet<PathBuf> = record.files.iter().map(|entry| to.join(&entry.path)).collect();
-    for name in files.list(to)? {
-        let path = to.join(&name);
-        if database::is_data(&name) && !named.contains(&path) && !path.is_dir() {
-            files.remove(&path)?;
-        }
-    }
-    let disk = to.join(DISK_DIRECTORY);
-    let trees = RealFiles.list(&disk)?.into_iter().filter(|name| name.starts_with(disk::TREE_PREFIX));
-    for tree in trees.map(|name| disk.join(name)) {
-        if !named.contains(&tree.join("current")) {
-            remove_tree(&tree)?;
-            continue;
-        }
-        for directory in [tree.join(TABLES), tree] {
-            for path in RealFiles.list(&directory)?.into_iter().map(|name| directory.join(name)) {
-                if !named.contains(&path) && !path.is_dir() {
-                    RealFiles.remove(&path)?;
-                }
-            }
-        }
-    }
-    Ok(())
 }

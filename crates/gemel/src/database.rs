@@ -7,31 +7,31 @@ mod checkpoints;
 mod current;
 mod moves;
 mod sizes;
+mod state;
 
 use crate::backup;
 use crate::coordinator::Coordinator;
-use crate::disk::{DiskEngine, DiskState};
+use crate::directory::{absolute, check_for_remains, check_fresh, is_data, no_database};
+use crate::disk::DiskEngine;
 use crate::error::{Error, Result, io};
 use crate::files::{Files, RealFiles, fail_point};
 use crate::keyspaces::Numbers;
-use crate::limit::BackgroundState;
 use crate::lock::Lock;
+use crate::log::may_wait;
 use crate::log::segments::remove_spares;
-use crate::log::{LogCounts, may_wait};
 use crate::mailbox;
 use crate::manifest::Manifest;
-use crate::memory::{MemoryEngine, MemoryState};
-use crate::options::{Isolation, LogMode, Options};
+use crate::memory::MemoryEngine;
+use crate::options::{Isolation, Options};
 use crate::oracle::Recorder;
-use crate::order::active::{Count, RunningTransaction};
-use crate::order::csr::CsrState;
+use crate::order::active::Count;
 use crate::recovery::{self, Recovered};
 use crate::transaction::Transaction;
 use checkpoints::remove_strays;
 use current::Current;
-pub use moves::{MoveState, RunningMove};
 use parking_lot::{Condvar, Mutex};
 pub use sizes::{Compacted, PartSize};
+pub use state::{Aborted, CheckpointState, Committed, MoveState, RunningMove, State};
 use std::fs;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -44,8 +44,6 @@ use std::time::{Duration, Instant};
 
 /// Interval at which garbage is collected, and at which the housekeeper checks if a checkpoint is due.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Prefix of the names of checkpoint files.
-const CHECKPOINT_PREFIX: &str = "checkpoint-";
 /// Rows that a checkpoint reads in one scan. Few for tests, whose tables are small.
 const CHECKPOINT_PIECE: usize = if cfg!(test) {
     3
@@ -159,98 +157,6 @@ pub(crate) struct Inner {
     log_at_checkpoint: AtomicU64,
     /// The last field: it has the lock of the directory, so the engines must be closed before it is dropped.
     pub(crate) core: Arc<Coordinator>,
-}
-
-/// Checkpoints of the memory engine.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[non_exhaustive]
-pub struct CheckpointState {
-    /// Checkpoints since the database was opened.
-    pub done: u64,
-    /// Bytes of the last checkpoint.
-    pub bytes: u64,
-    /// Duration of the last checkpoint.
-    pub took: Duration,
-    /// Error of the attempts since the last successful checkpoint, if any failed. The log grows until one succeeds.
-    pub failure: Option<String>,
-}
-
-/// The activity of a database, as [`Database::state`] reports it.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct State {
-    /// Committed transactions, by the engines that they wrote.
-    pub committed: Committed,
-    /// Transactions that their owner rolled back.
-    pub rolled_back: u64,
-    /// Aborted transactions, by reason.
-    pub aborted: Aborted,
-    /// Running transactions, oldest first. The oldest ones keep old versions from garbage collection.
-    pub running: Vec<RunningTransaction>,
-    /// Bytes of [`Options::pending_limit_bytes`] that running transactions have taken.
-    pub pending_bytes: u64,
-    /// Transactions that exceeded [`Options::max_snapshot_age`].
-    pub expired: u64,
-    /// The registry of the disk engine.
-    pub csr: CsrState,
-    /// The memory engine.
-    pub memory: MemoryState,
-    /// The disk engine.
-    pub disk: DiskState,
-    /// Bytes of log, from the beginning of the oldest file to the end.
-    pub log_bytes: u64,
-    /// Bytes of older log files, which are kept to be overwritten. Each file counts as full. See
-    /// [`Options::checkpoint_log_bytes`].
-    pub log_spare_bytes: u64,
-    /// The work of writing the log since the database was opened.
-    pub log: LogCounts,
-    /// Bytes of the log that are appended but not durable yet.
-    pub durable_lag_bytes: u64,
-    /// The reason why the log, or a flush or compaction of tables on disk, waits for space on the disk. None if none
-    /// does.
-    pub disk_full: Option<String>,
-    /// Checkpoints of the memory engine.
-    pub checkpoints: CheckpointState,
-    /// Background writing, if it has a limit.
-    pub background: BackgroundState,
-    /// Moves of tables and keyspaces between the engines.
-    pub moves: MoveState,
-    /// Findings of the recovery when the database was opened.
-    pub recovered: Recovered,
-}
-
-/// Committed transactions, by the engines that they wrote.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Committed {
-    /// Transactions that wrote nothing.
-    pub read_only: u64,
-    /// Transactions that wrote only tables in memory.
-    pub memory: u64,
-    /// Transactions that wrote only tables on disk.
-    pub disk: u64,
-    /// Transactions that wrote tables of both engines.
-    pub cross: u64,
-}
-
-/// Aborted transactions, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Aborted {
-    /// Another transaction had committed a write of the same key since the snapshot.
-    pub write_conflict: u64,
-    /// Another transaction was committing a write of the same key at that moment.
-    pub locked: u64,
-    /// Something that the transaction had read was changed by another one (serializable, or a read for an update).
-    pub read_conflict: u64,
-    /// The registry of snapshots (CSR) could not order the transaction over the engines.
-    pub csr: u64,
-    /// The transaction exceeded [`Options::max_snapshot_age`], or writes were forgotten that it may have conflicted with.
-    pub too_old: u64,
-    /// A table that the transaction wrote was being moved to the other engine.
-    pub moved: u64,
-    /// Other errors: the memory limit, or I/O.
-    pub failed: u64,
 }
 
 impl Database {
@@ -655,79 +561,9 @@ fn look_around(inner: &Inner, closing: &Closing, mut look: impl FnMut()) {
     }
 }
 
-/// Checks that a directory without a manifest is empty: only then a database may be made in it.
-fn check_fresh(path: &Path) -> Result<()> {
-    check_for_remains(path)?;
-    let entries = fs::read_dir(path).map_err(io("can't read the directory", path))?;
-    for entry in entries {
-        let name = entry.map_err(io("can't read the directory", path))?.file_name();
-        // An interrupted first opening may have left this file.
-        if name != crate::manifest::TEMPORARY {
-            return Err(Error::Usage(format!(
-                "{} holds {} and is not a Gemel database: name an empty directory or another path",
-                path.display(),
-                name.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Returns true for the name of a checkpoint, complete or not.
-fn is_checkpoint(name: &str) -> bool {
-    let rest = name.strip_prefix(CHECKPOINT_PREFIX);
-    let digits = rest.and_then(|rest| rest.strip_suffix(".new").unwrap_or(rest).strip_suffix(".gmc"));
-    digits.is_some_and(|digits| {
-        digits.len() == 16 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
-    })
-}
-
 /// Returns true if Gemel makes entries of this name in a database's directory.
 fn is_own(name: &str) -> bool {
     is_data(name) || [backup::RECORD, backup::STAGING, backup::LINKS].contains(&name) || mailbox::is_own(name)
-}
-
-/// Returns true if an entry of this name has a database's data.
-pub(crate) fn is_data(name: &str) -> bool {
-    let is_log = |log: &&str| name.strip_prefix(log).is_some_and(|rest| rest.starts_with('-'));
-    let logs = [LogMode::Shared, LogMode::PerEngine].into_iter().flat_map(recovery::log_names);
-    [crate::manifest::FILE, crate::manifest::TEMPORARY, recovery::DISK_DIRECTORY].contains(&name)
-        || is_checkpoint(name)
-        || (name.ends_with(".log") || name.ends_with(".spare")) && logs.copied().any(|log| is_log(&log))
-}
-
-pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
-    if path.as_os_str().is_empty() {
-        return Err(Error::Usage("the path is empty: name a directory".to_owned()));
-    }
-    std::path::absolute(path).map_err(io("can't find", path))
-}
-
-/// Returns an error if a directory without a manifest has logs or checkpoints: those of a database that has lost its
-/// manifest.
-fn check_for_remains(path: &Path) -> Result<()> {
-    let is_lost =
-        |name: &str| is_data(name) && ![crate::manifest::TEMPORARY, recovery::DISK_DIRECTORY].contains(&name);
-    for entry in fs::read_dir(path).map_err(io("can't read the directory", path))? {
-        let name = entry.map_err(io("can't read the directory", path))?.file_name();
-        if is_lost(&name.to_string_lossy()) {
-            return Err(Error::Corruption {
-                path: Manifest::path(path),
-                what: format!(
-                    "the file is missing, but {} of a database is there: restore the directory from a backup",
-                    name.display()
-                ),
-            });
-        }
-    }
-    Ok(())
-}
-
-fn no_database(path: &Path) -> Error {
-    Error::Usage(format!(
-        "there is no Gemel database in {}: name the directory of a database",
-        path.display()
-    ))
 }
 
 #[cfg(test)]

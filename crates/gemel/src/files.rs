@@ -69,6 +69,15 @@ pub(crate) fn read_over(files: &dyn Files, path: &Path, content: &mut Vec<u8>) -
     Ok(())
 }
 
+/// Returns the length of a file, or none if it is missing.
+pub(crate) fn length(files: &dyn Files, path: &Path) -> Result<Option<u64>> {
+    match files.open(path) {
+        Ok(mut file) => file.len().map(Some),
+        Err(error) if error.is_missing_file() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Removes a directory of the operating system with everything in it, if it exists.
 pub(crate) fn remove_tree(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {

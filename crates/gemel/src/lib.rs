@@ -6,6 +6,7 @@ mod check;
 mod checkpoint;
 mod coordinator;
 mod database;
+mod directory;
 mod disk;
 mod engine;
 mod error;

@@ -1,7 +1,9 @@
 //! Writing checkpoints of the memory engine.
 
-use super::{CHECKPOINT_PIECE, CHECKPOINT_PREFIX, CheckpointState, Inner, is_checkpoint};
+use super::state::CheckpointState;
+use super::{CHECKPOINT_PIECE, Inner};
 use crate::checkpoint;
+use crate::directory::{CHECKPOINT_PREFIX, is_checkpoint};
 use crate::engine::Engine as _;
 use crate::error::{Error, Result};
 use crate::files::{Files, fail_point};

@@ -1,6 +1,7 @@
 //! Moving tables and keyspaces to the other engine while transactions use them (`DESIGN.md`, "Moving a table").
 
 use super::changes::{Failed, plain_keyspace, table_entry};
+use super::state::RunningMove;
 use super::{Database, Inner};
 use crate::coordinator::Pair;
 use crate::error::{Error, Result};
@@ -20,28 +21,6 @@ const BYTES_AT_ONCE: usize = 256 << 10;
 /// A move into memory stops when less than this part of the memory limit is free. So other tables keep some room, and
 /// the commits that write the table and its twin.
 const RESERVED: u64 = 16;
-
-/// Moves of tables and keyspaces between the engines.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MoveState {
-    /// Tables and keyspaces moved since the database was opened.
-    pub done: u64,
-    /// The move in progress.
-    pub running: Option<RunningMove>,
-}
-
-/// A move in progress.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RunningMove {
-    /// Name of the table or keyspace.
-    pub name: String,
-    /// The engine to which it moves.
-    pub to: Engine,
-    /// Rows and index entries copied so far.
-    pub copied: u64,
-}
 
 impl Database {
     /// Moves a table with all its indexes to the other engine. Does nothing if it is there already.

@@ -4,7 +4,7 @@ use super::*;
 use crate::files::fail_point::{on_fail_point, once_here};
 use crate::files::faulty::FaultyFiles;
 use crate::keyspace::Keyspace;
-use crate::options::Durability;
+use crate::options::{Durability, LogMode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 

@@ -1,6 +1,7 @@
 //! Moves that are stopped at one place while something else happens there.
 
 use super::*;
+use crate::MoveState;
 use crate::Options;
 use crate::files::fail_point::{forget_here, once_here};
 use crate::files::faulty::{FaultyFiles, Operation};
