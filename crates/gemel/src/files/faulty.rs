@@ -84,7 +84,10 @@ struct Disk {
 
 /// A file system in memory. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct FaultyFiles(Arc<Mutex<Disk>>, Arc<Stall>);
+pub(crate) struct FaultyFiles {
+    disk: Arc<Mutex<Disk>>,
+    stall: Arc<Stall>,
+}
 
 /// A disk that does not answer for a while.
 #[derive(Debug, Default)]
@@ -145,66 +148,67 @@ impl FaultyFiles {
     /// Makes the `nth` operation from now (the first is 1) fail with `errno`. A failing write still writes `keep`
     /// bytes.
     pub(crate) fn fail(&self, operation: Operation, nth: u64, errno: i32, keep: usize) {
-        lock(&self.0).fault = Some(Fault { operation, left: nth, errno, keep, lasts: false });
+        lock(&self.disk).fault = Some(Fault { operation, left: nth, errno, keep, lasts: false });
     }
 
     /// Makes the `nth` operation from now and all later ones fail with `errno`, until [`FaultyFiles::mend`].
     pub(crate) fn fail_from(&self, operation: Operation, nth: u64, errno: i32) {
-        lock(&self.0).fault = Some(Fault { operation, left: nth, errno, keep: 0, lasts: true });
+        lock(&self.disk).fault = Some(Fault { operation, left: nth, errno, keep: 0, lasts: true });
     }
 
     /// Removes the fault. Returns true if it had struck.
     pub(crate) fn mend(&self) -> bool {
-        let fault = lock(&self.0).fault.take();
+        let fault = lock(&self.disk).fault.take();
         fault.is_none_or(|fault| fault.lasts && fault.left == 0)
     }
 
     /// Cuts the power just before the `nth` operation from now, with `seed` as in [`FaultyFiles::power_cut`]. From then
     /// on every operation fails. [`FaultyFiles::image`] returns what is left.
     pub(crate) fn cut_power(&self, nth: u64, seed: u64) {
-        lock(&self.0).power = Some(PowerCut { left: nth, seed, image: None });
+        lock(&self.disk).power = Some(PowerCut { left: nth, seed, image: None });
     }
 
     /// Makes every sync of a file or directory wait until the returned value is dropped.
     pub(crate) fn stall(&self) -> Stalled {
-        lock(&self.1.state).is_on = true;
-        Stalled(Arc::clone(&self.1))
+        lock(&self.stall.state).is_on = true;
+        Stalled(Arc::clone(&self.stall))
     }
 
     /// Waits while the disk does not answer.
     fn wait(&self) {
-        let mut state = lock(&self.1.state);
+        let mut state = lock(&self.stall.state);
         state.waiting += 1;
-        self.1.changed.notify_all();
-        state = self.1.changed.wait_while(state, |state| state.is_on).unwrap_or_else(PoisonError::into_inner);
+        self.stall.changed.notify_all();
+        state =
+            self.stall.changed.wait_while(state, |state| state.is_on).unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
     }
 
     /// Returns the files that the power cut has left; none before the cut.
     pub(crate) fn image(&self) -> Option<Self> {
-        lock(&self.0).power.as_ref()?.image.clone()
+        lock(&self.disk).power.as_ref()?.image.clone()
     }
 
     /// Returns the number of writes and syncs of files after a failed sync of the same file.
     pub(crate) fn retries(&self) -> u64 {
-        lock(&self.0).retries
+        lock(&self.disk).retries
     }
 
     /// Returns true if the database made this directory.
     pub(crate) fn made(&self, directory: &Path) -> bool {
-        lock(&self.0).directories.contains(directory)
+        lock(&self.disk).directories.contains(directory)
     }
 
     /// Returns the numbers of writes and syncs of files.
     pub(crate) fn counts(&self) -> (u64, u64) {
-        let disk = lock(&self.0);
+        let disk = lock(&self.disk);
         (disk.writes, disk.syncs)
     }
 
     /// Returns the files that a power cut at this moment would leave, as another file system. Seed 0 loses everything
     /// that was not synced. With other seeds each unsynced change is kept, lost, or kept in part.
     pub(crate) fn power_cut(&self, seed: u64) -> Self {
-        Self::image_of(&lock(&self.0), seed)
+        Self::image_of(&lock(&self.disk), seed)
     }
 
     fn image_of(disk: &Disk, seed: u64) -> Self {
@@ -247,12 +251,13 @@ impl FaultyFiles {
             names.insert(path.clone(), Arc::new(Mutex::new(content)));
         }
         let durable_names = names.clone();
-        Self(Arc::new(Mutex::new(Disk { names, durable_names, ..Disk::default() })), Arc::default())
+        let disk = Disk { names, durable_names, ..Disk::default() };
+        Self { disk: Arc::new(Mutex::new(disk)), stall: Arc::default() }
     }
 
     /// Changes the stored content of a file behind the database's back.
     pub(crate) fn tamper(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
-        let disk = lock(&self.0);
+        let disk = lock(&self.disk);
         let mut content = lock(&disk.names[path]);
         change(&mut content.current);
         content.durable = content.current.clone();
@@ -263,14 +268,14 @@ impl FaultyFiles {
     pub(crate) fn put(&self, path: &Path, bytes: &[u8]) {
         let content = Content { current: bytes.to_vec(), durable: bytes.to_vec(), pending: Vec::new() };
         let node = Arc::new(Mutex::new(content));
-        let mut disk = lock(&self.0);
+        let mut disk = lock(&self.disk);
         disk.names.insert(path.to_path_buf(), node.clone());
         disk.durable_names.insert(path.to_path_buf(), node);
     }
 
     /// Returns an error if the operation fails now, and the number of bytes that a write still writes.
     fn strike(&self, operation: Operation) -> Option<(std::io::Error, usize)> {
-        let mut disk = lock(&self.0);
+        let mut disk = lock(&self.disk);
         match operation {
             Operation::Write => disk.writes += 1,
             Operation::Sync => disk.syncs += 1,
@@ -314,7 +319,7 @@ impl FaultyFiles {
 impl Files for FaultyFiles {
     fn create(&self, path: &Path) -> Result<Box<dyn File>> {
         self.check(Operation::Any, "can't create", path)?;
-        let mut disk = lock(&self.0);
+        let mut disk = lock(&self.disk);
         if disk.names.contains_key(path) {
             return Err(io("can't create", path, ErrorKind::AlreadyExists.into()));
         }
@@ -325,14 +330,14 @@ impl Files for FaultyFiles {
     }
 
     fn open(&self, path: &Path) -> Result<Box<dyn File>> {
-        let node = lock(&self.0).names.get(path).cloned();
+        let node = lock(&self.disk).names.get(path).cloned();
         node.map(|node| self.file(path, node))
             .ok_or_else(|| io("can't open", path, ErrorKind::NotFound.into()))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         self.check(Operation::Any, "can't rename to", to)?;
-        let mut disk = lock(&self.0);
+        let mut disk = lock(&self.disk);
         let node = disk.names.remove(from);
         let node = node.ok_or_else(|| io("can't rename to", to, ErrorKind::NotFound.into()))?;
         disk.names.insert(to.to_path_buf(), node);
@@ -344,12 +349,12 @@ impl Files for FaultyFiles {
 
     fn remove(&self, path: &Path) -> Result<()> {
         self.check(Operation::Any, "can't remove", path)?;
-        let gone = lock(&self.0).names.remove(path);
+        let gone = lock(&self.disk).names.remove(path);
         gone.map(|_| ()).ok_or_else(|| io("can't remove", path, ErrorKind::NotFound.into()))
     }
 
     fn list(&self, directory: &Path) -> Result<Vec<String>> {
-        let disk = lock(&self.0);
+        let disk = lock(&self.disk);
         let inside = disk.names.keys().filter(|path| path.parent() == Some(directory));
         Ok(inside.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
     }
@@ -357,7 +362,7 @@ impl Files for FaultyFiles {
     fn sync_dir(&self, directory: &Path) -> Result<()> {
         self.wait();
         self.check(Operation::Any, "can't sync", directory)?;
-        let mut disk = lock(&self.0);
+        let mut disk = lock(&self.disk);
         disk.durable_names.retain(|path, _| path.parent() != Some(directory));
         let now: Vec<_> = disk.names.iter().filter(|(path, _)| path.parent() == Some(directory)).collect();
         let now: Vec<_> = now.into_iter().map(|(path, node)| (path.clone(), node.clone())).collect();
@@ -368,7 +373,7 @@ impl Files for FaultyFiles {
     fn create_dir(&self, directory: &Path) -> Result<()> {
         self.check(Operation::Any, "can't make the directory", directory)?;
         if !directory.is_dir() {
-            lock(&self.0).directories.insert(directory.to_path_buf());
+            lock(&self.disk).directories.insert(directory.to_path_buf());
         }
         // The lock and the disk engine's files don't go through this trait yet, so their directory must really exist.
         if directory.parent().is_some_and(Path::is_dir) && directory.parent() != Some(Path::new("/")) {
@@ -382,7 +387,7 @@ impl Files for FaultyFiles {
 impl FaultyFile {
     fn change(&self, change: Change) {
         if self.unsure {
-            lock(&self.files.0).retries += 1;
+            lock(&self.files.disk).retries += 1;
         }
         let mut content = lock(&self.node);
         change.apply(&mut content.current);
@@ -413,7 +418,7 @@ impl File for FaultyFile {
         let failed = self.files.check(Operation::Sync, "can't sync", &self.path);
         let mut content = lock(&self.node);
         if self.unsure {
-            lock(&self.files.0).retries += 1;
+            lock(&self.files.disk).retries += 1;
         }
         if failed.is_err() {
             self.unsure = true;
