@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod copy;
+
+use copy::copy_directory;
 use gemel::{Database, Direction, Engine, Error, Isolation, LogMode, Options};
 use std::collections::BTreeMap;
 use std::fs;
@@ -232,19 +235,6 @@ fn a_target_that_is_not_an_unchanged_backup_is_rejected_and_left_as_it_is() {
     is_rejected(&db, &copy, root, "was changed after");
 }
 
-/// Copies the files of a database that nobody has open, as `cp -a` does.
-fn copy_files(from: &Path, to: &Path) {
-    for (path, content) in image(from) {
-        let to = to.join(path.strip_prefix(from).unwrap());
-        if path.is_dir() {
-            fs::create_dir_all(to).unwrap();
-        } else {
-            fs::create_dir_all(to.parent().unwrap()).unwrap();
-            fs::write(to, content).unwrap();
-        }
-    }
-}
-
 fn logs(path: &Path) -> Vec<String> {
     names(path).into_iter().filter(|name| name.ends_with(".log")).collect()
 }
@@ -262,7 +252,7 @@ fn copies_of_one_backup_do_not_overwrite_each_others_backups() {
         assert!(gemel::check(&first).unwrap().is_good());
         drop(open(&first, log));
         let [one, two] = ["one", "two"].map(|name| {
-            copy_files(&first, &root.join(name));
+            copy_directory(&first, &root.join(name));
             let copy = open(&root.join(name), log);
             commit(&copy, name, 1).wait().unwrap();
             copy
@@ -308,7 +298,7 @@ fn a_log_of_another_copy_is_rejected() {
         // The ends of all logs are the same, as far as their lengths go.
         commit(&db, "a", 2).wait().unwrap();
         for copy in [&one, &two] {
-            copy_files(&first, copy);
+            copy_directory(&first, copy);
             commit(&open(copy, log), "a", 2).wait().unwrap();
         }
         drop(db);
@@ -361,8 +351,8 @@ fn a_plain_copy_that_went_another_way_takes_no_files_of_the_other_way() {
         let db = open(&path, LogMode::Shared);
         commit(&db, "a", 1).wait().unwrap();
         drop(db);
-        copy_files(&path, &one);
-        copy_files(&path, &two);
+        copy_directory(&path, &one);
+        copy_directory(&path, &two);
         went(&one, 7).backup(&copy).unwrap();
         let db = went(&two, 8);
         if tables(&two) != tables(&copy) {

@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod copy;
+
+use copy::copy_directory;
 use gemel::row::{ColumnType, Schema, Value};
 use gemel::{Database, Durability, Engine, Error, Isolation, LogMode, Options, PartKind};
 use std::fs;
@@ -324,19 +327,6 @@ fn damage_at_the_end_of_a_closed_log_without_syncs_is_found() {
 fn replace_directory(from: &Path, to: &Path) {
     fs::remove_dir_all(to).unwrap();
     copy_directory(from, to);
-}
-
-fn copy_directory(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let copy = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy_directory(&path, &copy);
-        } else {
-            fs::copy(&path, copy).unwrap();
-        }
-    }
 }
 
 #[test]

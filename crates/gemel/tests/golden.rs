@@ -5,12 +5,15 @@
 //! which the checksums of a segment's batches begin with a seed, `dependent` the first one with format 3, in which records
 //! of a log for each engine say how far the other log must be, `compressed` the first one with format 2 of the manifest, in
 //! which tables on disk have compressed files. `copied` is a backup of `dependent`, made by that version. `incarnate` is the
-//! first one whose backups, manifests and logs have incarnations, and `incarnate-copied` is a backup that it was restored
-//! from and went on. To add those of a new version:
+//! first one whose backups, manifests and logs have incarnations, and `incarnate-copied` is a backup of it that was opened
+//! and got more rows. To add those of a new version:
 //! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod copy;
+
+use copy::copy_directory;
 use gemel::row::{ColumnType, Schema, Table, Value};
 use gemel::{Compression, Database, Engine, Isolation, LogMode, Options};
 use std::collections::BTreeMap;
@@ -91,20 +94,8 @@ fn check(db: &Database, table: &Table) {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), to).unwrap();
-        }
-    }
-}
-
-/// Copies of the databases of every version, with their log modes.
+/// Copies the databases of every version. Returns the copies with their log modes. Each is in a directory of its version's
+/// name.
 fn copies() -> Vec<(PathBuf, LogMode, tempfile::TempDir)> {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let versions = std::fs::read_dir(golden).unwrap().map(|version| version.unwrap().path());
@@ -112,7 +103,7 @@ fn copies() -> Vec<(PathBuf, LogMode, tempfile::TempDir)> {
         [("shared", LogMode::Shared), ("per-engine", LogMode::PerEngine)].map(|(name, log)| {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join(version.file_name().unwrap()).join(name);
-            copy(&version.join(name), &path);
+            copy_directory(&version.join(name), &path);
             (path, log, directory)
         })
     });
@@ -136,43 +127,36 @@ fn newest_segments_have_the_newest_format(path: &Path) {
 
 #[test]
 fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let directory = tempfile::tempdir().unwrap();
-    let mut opened = 0;
-    for version in std::fs::read_dir(golden).unwrap() {
-        for (name, log) in [("shared", LogMode::Shared), ("per-engine", LogMode::PerEngine)] {
-            let version = version.as_ref().unwrap();
-            let path = directory.path().join(version.file_name()).join(name);
-            copy(&version.path().join(name), &path);
-            let version_name = version.file_name();
-            let is_compressed = version_name == "compressed";
-            let has_incarnations = version_name == "incarnate" || version_name == "incarnate-copied";
-            let format = if is_compressed || has_incarnations { "gemel 2 " } else { "gemel 1 " };
-            let head = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
-            assert!(head.starts_with(format), "{}", path.display());
-            let report = gemel::check(&path).unwrap();
-            assert!(report.is_good(), "{report}");
-            let db = Database::open_existing(&path, Options::default()).unwrap();
-            let compressed = db.sizes().unwrap().iter().map(|part| part.compressed_bytes).sum::<u64>();
-            assert_eq!(compressed > 0, is_compressed, "{}", path.display());
-            drop(db);
-            for more in [ROWS, ROWS + 1] {
-                let db = Database::open(&path, options(log)).unwrap();
-                for engine in ENGINES {
-                    let table = db.create_table(engine.name(), engine, schema()).unwrap();
-                    check(&db, &table);
-                    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
-                    table.insert(&mut transaction, &values(more, &parts(more))).unwrap();
-                    transaction.commit().unwrap().wait().unwrap();
-                }
+    let copies = copies();
+    for (path, log, _directory) in &copies {
+        let (path, log) = (path.as_path(), *log);
+        let version = path.parent().unwrap().file_name().unwrap();
+        let is_compressed = version == "compressed";
+        let has_incarnations = version == "incarnate" || version == "incarnate-copied";
+        let format = if is_compressed || has_incarnations { "gemel 2 " } else { "gemel 1 " };
+        let head = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
+        assert!(head.starts_with(format), "{}", path.display());
+        let report = gemel::check(path).unwrap();
+        assert!(report.is_good(), "{report}");
+        let db = Database::open_existing(path, Options::default()).unwrap();
+        let compressed = db.sizes().unwrap().iter().map(|part| part.compressed_bytes).sum::<u64>();
+        assert_eq!(compressed > 0, is_compressed, "{}", path.display());
+        drop(db);
+        for more in [ROWS, ROWS + 1] {
+            let db = Database::open(path, options(log)).unwrap();
+            for engine in ENGINES {
+                let table = db.create_table(engine.name(), engine, schema()).unwrap();
+                check(&db, &table);
+                let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+                table.insert(&mut transaction, &values(more, &parts(more))).unwrap();
+                transaction.commit().unwrap().wait().unwrap();
             }
-            let report = gemel::check(&path).unwrap();
-            assert!(report.is_good(), "{report}");
-            newest_segments_have_the_newest_format(&path);
-            opened += 1;
         }
+        let report = gemel::check(path).unwrap();
+        assert!(report.is_good(), "{report}");
+        newest_segments_have_the_newest_format(path);
     }
-    assert!(opened >= 14, "{opened} databases are few");
+    assert!(copies.len() >= 14, "{} databases are few", copies.len());
 }
 
 /// The files of the logs with their contents, by name. Zeros at the end are left out: an opening cuts them.
