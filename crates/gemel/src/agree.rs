@@ -107,6 +107,7 @@ mod tests {
                 &mut bytes,
                 &engines.map(stamp).collect::<Vec<_>>(),
                 Some(Lsn(noted.need)),
+                None,
                 std::iter::empty(),
             );
             parts[noted.log].note(Lsn(noted.start), Lsn(noted.end), &Record::decode(&bytes).unwrap());

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::keyspace::{Engine, PartKind};
 use crate::manifest::{Manifest, TableEntry};
 use crate::options::{Isolation, LogMode, Options};
+use crate::prepared::PreparedTransaction;
 use crate::recovery::Recovered;
 use crate::transaction::Transaction;
 use std::fmt;
@@ -40,6 +41,9 @@ pub struct CheckReport {
     pub log: LogMode,
     /// Findings of opening the database, which runs the usual recovery.
     pub recovered: Recovered,
+    /// Prepared transactions that are undecided. They are no fault: [`Database::commit_prepared`] and
+    /// [`Database::roll_back_prepared`] decide them.
+    pub prepared: Vec<PreparedTransaction>,
     /// All keyspaces, tables and indexes, in the order in which they were made.
     pub parts: Vec<CheckedPart>,
 }
@@ -117,7 +121,8 @@ pub(crate) fn report(db: &Database) -> Result<CheckReport> {
         check_table(db, &mut transaction, &catalog, table, &mut parts);
     }
     let recovered = db.state().recovered;
-    Ok(CheckReport { path: db.path().to_path_buf(), log: catalog.log, recovered, parts })
+    let prepared = db.prepared();
+    Ok(CheckReport { path: db.path().to_path_buf(), log: catalog.log, recovered, prepared, parts })
 }
 
 /// Compares a table's rows with its indexes, unless one of its parts has a fault already.
@@ -179,6 +184,12 @@ impl fmt::Display for CheckReport {
             if let Some(fault) = &part.fault {
                 writeln!(f, "{} {}: {fault}", part.kind.name(), part.name)?;
             }
+        }
+        for PreparedTransaction { name, rows, .. } in &self.prepared {
+            writeln!(
+                f,
+                "prepared transaction {name:?} is undecided: {rows} rows wait for its commit or rollback"
+            )?;
         }
         let damaged = self.faults().count();
         match damaged {

@@ -2,6 +2,7 @@
 
 mod changes;
 mod moves;
+mod prepare;
 
 use crate::engine::{Engine, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
@@ -12,13 +13,14 @@ use crate::keyspace::Keyspace;
 use crate::lock::Lock;
 use crate::logs::Logs;
 use crate::mvcc::hidden::Hidden;
-use crate::options::Options;
-use crate::oracle::{Recorder, Written};
+use crate::options::{CommitStamps, Options};
+use crate::oracle::{Recorder, Trace, Written};
 use crate::order::active::{Active, Count, Seat};
 use crate::order::clock::{Broken, Clock, Timestamp};
 use crate::order::csr::{Refused, Registry};
 use crate::order::protocol;
 use crate::pending::PendingLimit;
+use crate::prepared::PreparedTransactions;
 use crate::record::{Group, Stamp};
 use crate::ticket::Ticket;
 use crate::transaction::{Seen, Transaction};
@@ -53,6 +55,7 @@ pub(crate) struct Coordinator {
     pub(crate) active: Active,
     pub(crate) logs: Logs,
     pub(crate) pending: PendingLimit,
+    pub(crate) prepared: PreparedTransactions,
     pub(crate) options: Options,
     pub(crate) keyspaces: RwLock<Vec<Keyspace>>,
     watches: Watches,
@@ -147,6 +150,7 @@ impl Coordinator {
             active: Active::new(),
             logs,
             pending: PendingLimit::new(options.pending_limit_bytes),
+            prepared: PreparedTransactions::new(&options),
             options,
             keyspaces: RwLock::default(),
             watches: Watches::default(),
@@ -258,7 +262,7 @@ impl Coordinator {
 
     pub(crate) fn commit(&self, transaction: &mut Transaction) -> Result<Outcome, Failure> {
         if transaction.writes.is_empty() {
-            self.trace(transaction, &[]);
+            self.trace(&mut transaction.trace, &[]);
             return Ok(Outcome { count: Count::ReadOnly, ticket: self.logs.ticket() });
         }
         self.logs.wait_for_room().map_err(|error| (Count::Failed, error))?;
@@ -290,20 +294,44 @@ impl Coordinator {
             Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
             Refusal::Error(error) => (count_of(&error), error),
         })?;
-        self.watches.note(owner, parts.iter().map(|part| (part.engine, part.writes.as_slice())));
+        self.note_locks(owner, parts).inspect_err(|_| self.give_up(parts))?;
         note_writes(transaction, parts);
         let mut hidden = [const { None }; MAX_ENGINES];
         let outcome = self.ready(owner, transaction, parts, &mut hidden);
         if let Err(failure) = outcome {
-            for part in &mut *parts {
-                if let Some(hidden) = hidden[part.engine].take() {
-                    self.engines[part.engine].take_back(&mut part.writes, hidden);
-                }
-            }
+            self.take_back(parts, &mut hidden);
             self.give_up(parts);
             return Err(failure);
         }
-        // Nothing can fail from here on.
+        let count = self.install(parts, &mut hidden, entered);
+        self.trace(&mut transaction.trace, parts);
+        Ok(count)
+    }
+
+    /// Notes the locks of a commit for the watches of others. A conflict if a prepared transaction has read one of the
+    /// keys: then the caller unlocks them.
+    fn note_locks(&self, owner: u64, parts: &[Part]) -> Result<(), Failure> {
+        // The fence in `note` is also the one that `protects` needs.
+        self.watches.note(owner, parts.iter().map(|part| (part.engine, part.writes.as_slice())));
+        if self.prepared.protects() { self.check_protected(owner, parts) } else { Ok(()) }
+    }
+
+    /// Removes hidden writes.
+    fn take_back(&self, parts: &mut [Part], hidden: &mut [Option<Hidden>; MAX_ENGINES]) {
+        for part in parts {
+            if let Some(hidden) = hidden[part.engine].take() {
+                self.engines[part.engine].take_back(&mut part.writes, hidden);
+            }
+        }
+    }
+
+    /// Installs and publishes a commit that is in the log. Nothing can fail any more.
+    fn install(
+        &self,
+        parts: &mut [Part],
+        hidden: &mut [Option<Hidden>; MAX_ENGINES],
+        entered: &mut [Option<Entered<'_>>; MAX_ENGINES],
+    ) -> Count {
         fail_point("commit.after_append");
         let install = |part: &mut Part, at| {
             match &hidden[part.engine] {
@@ -319,12 +347,11 @@ impl Coordinator {
                 self.engines[part.engine].settle(&mut part.writes, hidden, at);
             }
         }
-        self.trace(transaction, parts);
-        Ok(match parts {
+        match parts {
             [Part { engine: 0, .. }] => Count::MemoryOnly,
             [_] => Count::DiskOnly,
             _ => Count::Cross,
-        })
+        }
     }
 
     /// Sorts the writes by engine, and adds those to twins. A serializable transaction takes part in each engine where
@@ -360,21 +387,25 @@ impl Coordinator {
         for seen in &transaction.seen {
             touched[seen.engine()] = true;
         }
-        if touched.iter().filter(|touched| **touched).count() > 1 {
-            touched[0] = true;
-        }
-        let parts = writes.into_iter().enumerate().filter(|(engine, _)| touched[*engine]);
-        parts.map(|(engine, writes)| Part { engine, writes, stamp: None }).collect()
+        parts_of(writes, touched)
     }
 
     /// Enters the engines, in their order. This comes before the first lock: whatever an engine makes a commit wait for,
     /// the commit holds up no other engine's commits meanwhile.
     fn enter(&self, parts: &[Part]) -> Result<[Option<Entered<'_>>; MAX_ENGINES]> {
+        self.enter_each(parts.iter().map(|part| (part.engine, !part.writes.is_empty())))
+    }
+
+    /// Enters engines, each with true if the commit writes there.
+    fn enter_each(
+        &self,
+        engines: impl Iterator<Item = (usize, bool)>,
+    ) -> Result<[Option<Entered<'_>>; MAX_ENGINES]> {
         let mut entered = [const { None }; MAX_ENGINES];
-        for part in parts {
-            let engine = &*self.engines[part.engine];
-            engine.enter(!part.writes.is_empty())?;
-            entered[part.engine] = Some(Entered(engine));
+        for (number, writes) in engines {
+            let engine = &*self.engines[number];
+            engine.enter(writes)?;
+            entered[number] = Some(Entered(engine));
         }
         Ok(entered)
     }
@@ -401,12 +432,8 @@ impl Coordinator {
         parts: &mut [Part],
         hidden: &mut [Option<Hidden>; MAX_ENGINES],
     ) -> Result<(), Failure> {
-        let groups = parts.iter().map(|part| Group { engine: part.engine as u8, writes: &part.writes });
-        let encoded = self.logs.encode(&stamps_of(parts), groups);
-        for part in parts.iter_mut().filter(|part| part.writes.len() > MANY_ROWS) {
-            hidden[part.engine] = self.engines[part.engine].install_hidden(&mut part.writes);
-        }
-        fail_point("commit.hidden");
+        let encoded = self.logs.encode(&stamps_of(parts), None, groups_of(parts));
+        self.hide(parts, hidden);
         let seen = &transaction.seen;
         if transaction.rows_to_validate() > MANY_ROWS {
             // The watch opens before the validation, so what others lock during the validation is noted.
@@ -426,13 +453,24 @@ impl Coordinator {
         self.logs.append(encoded, &stamps_of(parts)).map_err(|error| (Count::Failed, error))
     }
 
+    /// Installs large parts, hidden.
+    fn hide(&self, parts: &mut [Part], hidden: &mut [Option<Hidden>; MAX_ENGINES]) {
+        for part in parts.iter_mut().filter(|part| part.writes.len() > MANY_ROWS) {
+            hidden[part.engine] = self.engines[part.engine].install_hidden(&mut part.writes);
+        }
+        fail_point("commit.hidden");
+    }
+
     fn stamp(&self, parts: &mut [Part]) -> Result<(), Failure> {
+        self.stamp_as(self.options.commit_stamps, parts)
+    }
+
+    fn stamp_as(&self, how: CommitStamps, parts: &mut [Part]) -> Result<(), Failure> {
         let draw = |engine: usize| self.engines[engine].clock().draw();
         if !self.options.csr {
             protocol::draw_all(parts, draw);
             return Ok(());
         }
-        let how = self.options.commit_stamps;
         protocol::stamp(&self.registries, how, parts, draw, || self.watermark(0))
             .map_err(|reason| (Count::Csr, refused(reason)))
     }
@@ -481,13 +519,27 @@ impl Coordinator {
         protocol::publish(parts, |engine| self.engines[engine].clock());
     }
 
-    fn trace(&self, transaction: &mut Transaction, parts: &[Part]) {
-        let (Some(recorder), Some(mut trace)) = (self.recorder(), transaction.trace.take()) else { return };
+    fn trace(&self, trace: &mut Option<Box<Trace>>, parts: &[Part]) {
+        let (Some(recorder), Some(mut trace)) = (self.recorder(), trace.take()) else { return };
         for part in parts {
             trace.commits[part.engine] = part.stamp;
         }
         recorder.add(*trace);
     }
+}
+
+/// Returns the parts of a commit that takes part in some engines.
+fn parts_of(writes: [Vec<Write>; MAX_ENGINES], mut touched: [bool; MAX_ENGINES]) -> Vec<Part> {
+    if touched.iter().filter(|touched| **touched).count() > 1 {
+        touched[0] = true;
+    }
+    let parts = writes.into_iter().enumerate().filter(|(engine, _)| touched[*engine]);
+    parts.map(|(engine, writes)| Part { engine, writes, stamp: None }).collect()
+}
+
+/// Returns the writes of a commit, by engine.
+fn groups_of(parts: &[Part]) -> impl Iterator<Item = Group<'_>> + Clone {
+    parts.iter().map(|part| Group { engine: part.engine as u8, writes: &part.writes })
 }
 
 /// Returns the stamps of a commit, in the order of its parts. Timestamps that are not drawn yet are zero.

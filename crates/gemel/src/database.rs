@@ -6,6 +6,7 @@ mod changes;
 mod checkpoints;
 mod current;
 mod moves;
+mod prepared;
 mod sizes;
 mod state;
 
@@ -408,7 +409,7 @@ impl Database {
     #[must_use]
     pub fn state(&self) -> State {
         let core = &self.inner.core;
-        let count = |count| core.active.count(count);
+        let count = |count| core.active.count(count) + core.prepared.counted(count);
         State {
             committed: Committed {
                 read_only: count(Count::ReadOnly),
@@ -429,6 +430,7 @@ impl Database {
             running: core.active.running(),
             pending_bytes: core.pending.taken(),
             expired: core.active.expired(),
+            prepared: core.prepared.state(core.active.count(Count::Prepared)),
             csr: core.registries[0].state(),
             memory: self.inner.memory.state(),
             disk: self.inner.disk.state(),

@@ -148,6 +148,12 @@ pub(crate) trait Engine: Send + Sync {
     /// `since`. After an error no key is locked.
     fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal>;
 
+    /// Locks the writes of a prepared transaction again, after recovery and before the first transaction. No limit of the
+    /// engine applies: the transaction was within it when it was prepared.
+    fn lock_again(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+        self.lock(owner, writes)
+    }
+
     /// Returns true if no other owner has locked `key`, and nobody has committed a write of it after `since`.
     fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool>;
 

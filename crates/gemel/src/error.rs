@@ -11,7 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Conflict {
     /// Another transaction wrote the same key after this one's snapshot and committed first.
     Write,
-    /// Another transaction is committing a write of the same key at this moment.
+    /// Another transaction is committing a write of the same key at this moment, or a prepared transaction that is
+    /// undecided wrote it or has read it ([`Transaction::prepare`](crate::Transaction::prepare)).
     Locked,
     /// Another transaction wrote something that this one had read, after this one's snapshot. Only reads of a
     /// serializable transaction and [`Transaction::get_for_update`](crate::Transaction::get_for_update) cause it.

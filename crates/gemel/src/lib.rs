@@ -39,6 +39,7 @@ mod options;
 pub mod oracle;
 mod order;
 mod pending;
+mod prepared;
 #[cfg(test)]
 mod property_tests;
 mod record;
@@ -68,6 +69,7 @@ pub use options::{CommitStamps, Compression, Durability, FullDisk, Isolation, Lo
 pub use order::active::RunningTransaction;
 pub use order::clock::Timestamp;
 pub use order::csr::CsrState;
+pub use prepared::{PreparedState, PreparedTransaction};
 pub use recovery::Recovered;
 pub use run::RUN_ATTEMPTS;
 pub use ticket::Ticket;

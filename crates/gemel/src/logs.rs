@@ -36,6 +36,26 @@ pub(crate) struct Encoded {
     large: [Option<Large>; MAX_ENGINES],
 }
 
+/// A record without timestamps, for [`Logs::append_alone`].
+pub(crate) struct AloneRecord {
+    /// [`ROOM`] bytes, then the payload; empty if the record is large.
+    buffer: Vec<u8>,
+    large: Option<Large>,
+    /// Length of the payload in bytes.
+    pub(crate) bytes: u64,
+}
+
+impl AloneRecord {
+    /// Encodes a record. `encode` appends its payload to the buffer.
+    pub(crate) fn new(encode: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut buffer = vec![0; ROOM];
+        encode(&mut buffer);
+        let bytes = (buffer.len() - ROOM) as u64;
+        let large = Large::take(&mut buffer, record::bytes_of_head(0, true));
+        Self { buffer, large, bytes }
+    }
+}
+
 impl Drop for Encoded {
     fn drop(&mut self) {
         for buffer in &mut self.buffers {
@@ -62,10 +82,12 @@ impl Logs {
     }
 
     /// Encodes a commit: as a whole for the shared log, or each engine's writes for the engine's log. `stamps` need no
-    /// timestamps yet. The work is proportional to the commit's size, so it is done before timestamps are drawn.
+    /// timestamps yet. `decides` is the number of the prepared transaction that it commits. The work is proportional to
+    /// the commit's size, so it is done before timestamps are drawn.
     pub(crate) fn encode<'a>(
         &self,
         stamps: &[Stamp],
+        decides: Option<u64>,
         groups: impl Iterator<Item = Group<'a>> + Clone,
     ) -> Encoded {
         // A thread has no buffers any more if it commits from a destructor at its end.
@@ -74,11 +96,11 @@ impl Logs {
         // `append` fills in the position that the other log must reach.
         let need = matches!(self.all(), [_, _]).then_some(Lsn(0));
         match self {
-            Self::Shared(_) => large[0] = encode(&mut buffers[0], stamps, need, groups),
+            Self::Shared(_) => large[0] = encode(&mut buffers[0], stamps, need, decides, groups),
             Self::PerEngine(_) => {
                 for group in groups.filter(|group| !group.writes.is_empty()) {
                     let place = usize::from(group.engine);
-                    large[place] = encode(&mut buffers[place], stamps, need, std::iter::once(group));
+                    large[place] = encode(&mut buffers[place], stamps, need, decides, std::iter::once(group));
                 }
             }
         }
@@ -107,6 +129,22 @@ impl Logs {
                 "a log for each engine supports only two engines: use the shared log".into(),
             )),
         }
+    }
+
+    /// Appends a record without timestamps, which `encode` writes. It is a record of the first log, whatever engines it
+    /// is about. Returns its length in bytes.
+    pub(crate) fn append_alone(&self, record: AloneRecord) -> Result<u64> {
+        let AloneRecord { mut buffer, mut large, bytes } = record;
+        let (log, need) = match self.all() {
+            [log, other] => (log, other.end()),
+            [log, ..] => (log, Lsn(0)),
+            [] => return Err(Error::Usage("the database has no log".into())),
+        };
+        // As in a commit, the position is read just before the record is appended.
+        if let Some(record) = entry(&mut buffer, &mut large, &[], Some(need)) {
+            log.append(record)?;
+        }
+        Ok(bytes)
     }
 
     /// Returns a ticket that resolves when all current bytes of the logs are durable. They include the caller's commit
@@ -223,10 +261,11 @@ fn encode<'a>(
     buffer: &mut Vec<u8>,
     stamps: &[Stamp],
     need: Option<Lsn>,
+    decides: Option<u64>,
     groups: impl Iterator<Item = Group<'a>> + Clone,
 ) -> Option<Large> {
     buffer.resize(ROOM, 0);
-    record::encode(buffer, stamps, need, groups);
+    record::encode(buffer, stamps, need, decides, groups);
     Large::take(buffer, record::bytes_of_head(stamps.len(), need.is_some()))
 }
 
@@ -261,7 +300,7 @@ mod tests {
         let writes = [[write(0)], [write(1)]];
         let stamps = [0, 1].map(|engine| Stamp { engine, at: Timestamp(1), writes: true });
         let groups = [0, 1].map(|engine| Group { engine, writes: &writes[usize::from(engine)] });
-        logs.append(logs.encode(&stamps, groups.into_iter()), &stamps).unwrap();
+        logs.append(logs.encode(&stamps, None, groups.into_iter()), &stamps).unwrap();
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::limit::BackgroundState;
 use crate::log::LogCounts;
 use crate::memory::MemoryState;
 use crate::order::csr::CsrState;
+use crate::prepared::PreparedState;
 use crate::recovery::Recovered;
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -129,6 +130,7 @@ impl State {
             running,
             pending_bytes,
             expired,
+            prepared: PreparedState { undecided, bytes: prepared_bytes, oldest_age, prepared },
             csr:
                 CsrState { partitions, entries, selections, commits, refused_closed, refused_crossing, recycled },
             memory: MemoryState { bytes, limit_bytes, records, versions_collected, unfreed_bytes },
@@ -225,6 +227,20 @@ impl State {
                 "Transactions whose snapshot exceeded its maximum age, so it was given up",
             )
             .one(expired),
+            counter("gemel_transactions_prepared_total", NONE, "Transactions that were prepared").one(prepared),
+            gauge("gemel_prepared_undecided", NONE, "Prepared transactions that are undecided").one(undecided),
+            gauge(
+                "gemel_prepared_bytes",
+                BYTES,
+                "Bytes of the log records of prepared transactions that are undecided",
+            )
+            .one(prepared_bytes),
+            gauge(
+                "gemel_prepared_oldest_age_seconds",
+                SECONDS,
+                "Age of the oldest prepared transaction that is undecided, which keeps its rows locked",
+            )
+            .one(oldest_age),
             gauge("gemel_registry_partitions", NONE, "Partitions of the registry, including the open one")
                 .one(partitions),
             gauge("gemel_registry_entries", NONE, "Entries in all partitions of the registry").one(entries),

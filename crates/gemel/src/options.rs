@@ -6,6 +6,9 @@ use std::time::Duration;
 const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
 /// Longest [`Options::gather`].
 const LONGEST_GATHER: Duration = Duration::from_secs(1);
+/// Largest [`Options::prepared_limit_bytes`]. Half a record of the log: the commit of a prepared transaction is a record
+/// too, and must not be too large for the log when it is too late to reject the transaction.
+const LARGEST_PREPARED: u64 = 512 << 20;
 /// Shortest [`Options::max_snapshot_age`]. A shorter one would hit transactions that are just slow.
 const SHORTEST_AGE: Duration = Duration::from_secs(1);
 
@@ -180,6 +183,14 @@ pub struct Options {
     ///
     /// So a limit below what the load writes does not stop commits, and does not hold.
     pub background_bytes_per_second: Option<u64>,
+    /// Maximum number of prepared transactions that are undecided ([`Transaction::prepare`](crate::Transaction::prepare)).
+    /// Beyond it, transactions can't be prepared: [`Error::Capacity`](crate::Error::Capacity). Those that an opening finds
+    /// stay, whatever the limit. Zero for none.
+    pub prepared_limit: usize,
+    /// Limit in bytes of the log records of all prepared transactions that are undecided: their writes, and the reads that
+    /// they protect; at most 512 MiB. They stay in memory, with some 200 bytes more for each row, and each checkpoint
+    /// writes them into the log again.
+    pub prepared_limit_bytes: u64,
     /// Bytes of log between checkpoints. The database also keeps older log files, at most as many bytes, and overwrites
     /// them instead of making new files. Each has 64 MiB. They are removed when the database is closed, and when the disk
     /// is full.
@@ -206,6 +217,8 @@ impl Default for Options {
             memory_limit_bytes: 8 << 30,
             pending_limit_bytes: 2 << 30,
             background_bytes_per_second: None,
+            prepared_limit: 1000,
+            prepared_limit_bytes: 256 << 20,
             checkpoint_log_bytes: 1 << 30,
             full_disk: FullDisk::default(),
         }
@@ -239,6 +252,9 @@ impl Options {
         }
         if self.background_bytes_per_second.is_some_and(|bytes| bytes < 1 << 20) {
             wrong.push("background_bytes_per_second must be at least 1048576: use none for no limit");
+        }
+        if self.prepared_limit_bytes > LARGEST_PREPARED {
+            wrong.push("prepared_limit_bytes must be at most 536870912");
         }
         if self.checkpoint_log_bytes < 1 << 20 {
             wrong.push("checkpoint_log_bytes must be at least 1048576");

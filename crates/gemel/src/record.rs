@@ -1,9 +1,13 @@
-//! Records of the log: one per commit, or one for each half of it.
+//! Records of the log: one per commit, or one for each half of it; one for each prepared transaction, and one for its
+//! decision.
+
+mod prepared;
 
 use crate::engine::Write;
 use crate::ids::KeyspaceId;
 use crate::log::Lsn;
 use crate::order::clock::Timestamp;
+pub(crate) use prepared::{Prepared, encode_prepared, encode_roll_back};
 
 /// The timestamp of a commit in one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +30,12 @@ pub(crate) struct Group<'a> {
 const COMMIT: u8 = 1;
 /// Kind of a record with a need: the position that the other log must reach.
 const DEPENDENT: u8 = 2;
+/// Kind of the record of a prepared transaction. This kind and the next two always have a need, zero in a shared log.
+const PREPARED: u8 = 3;
+/// Kind of the commit of a prepared transaction. It has all its writes again.
+const COMMIT_PREPARED: u8 = 4;
+/// Kind of the end of a prepared transaction that changes nothing: it was rolled back, or wrote nothing.
+const ROLL_BACK_PREPARED: u8 = 5;
 /// Bytes of a record before its first stamp.
 const HEAD_BYTES: usize = 2;
 /// Bytes of the head of a group.
@@ -38,30 +48,32 @@ pub(crate) const WRITE_BYTES: usize = 10;
 const STAMP_BYTES: usize = 10;
 /// Bytes of a position.
 const LSN_BYTES: usize = 8;
+/// Bytes of the number of a prepared transaction.
+const NUMBER_BYTES: usize = 8;
 
-/// Appends a record to `out`: all stamps, the need if there is another log, and the writes of `groups`. A commit that
-/// does not have its timestamps and the need yet fills them in later ([`fill_in`]).
+/// Appends the record of a commit to `out`: all stamps, the need if there is another log, and the writes of `groups`.
+/// `decides` is the number of the prepared transaction that it commits. A commit that does not have its timestamps and
+/// the need yet fills them in later ([`fill_in`]).
 ///
-/// Layout, with little-endian integers: kind u8, 2 with a need and 1 without; number of stamps u8; for each stamp
-/// engine u8, writes u8, timestamp u64. Then the need u64, if there is one. Then for each group that has writes:
-/// engine u8, number of writes u32; for each write keyspace u32, key length u16, key, value length + 1 as u32 (zero
-/// deletes), value.
+/// Layout, with little-endian integers: kind u8, 2 with a need, 1 without, and 4 for a prepared transaction; number of
+/// stamps u8; for each stamp engine u8, writes u8, timestamp u64. Then the need u64, except for kind 1. Then the number
+/// of the prepared transaction u64 for kind 4. Then for each group that has writes: engine u8, number of writes u32;
+/// for each write keyspace u32, key length u16, key, value length + 1 as u32 (zero deletes), value.
 pub(crate) fn encode<'a>(
     out: &mut Vec<u8>,
     stamps: &[Stamp],
     need: Option<Lsn>,
+    decides: Option<u64>,
     groups: impl Iterator<Item = Group<'a>> + Clone,
 ) {
-    let writes = groups.clone().map(|group| group.writes.len()).sum::<usize>();
-    if writes > MANY_WRITES {
-        // Otherwise the buffer would grow by doubling, and take up to twice the memory.
-        let of_write = |write: &Write| {
-            WRITE_BYTES + write.key.len() + write.value.as_ref().map_or(0, |value| value.len())
-        };
-        let bytes = groups.clone().flat_map(|group| group.writes).map(of_write).sum::<usize>();
-        out.reserve_exact(bytes + bytes_of_head(stamps.len(), need.is_some()) + stamps.len() * GROUP_BYTES);
-    }
-    out.push(if need.is_some() { DEPENDENT } else { COMMIT });
+    let need = if decides.is_some() { need.or(Some(Lsn(0))) } else { need };
+    let head = bytes_of_head(stamps.len(), need.is_some()) + decides.map_or(0, |_| NUMBER_BYTES);
+    reserve_for_many(out, head + stamps.len() * GROUP_BYTES, groups.clone());
+    out.push(match (decides, need) {
+        (Some(_), _) => COMMIT_PREPARED,
+        (None, Some(_)) => DEPENDENT,
+        (None, None) => COMMIT,
+    });
     out.push(stamps.len() as u8);
     for stamp in stamps {
         out.extend([stamp.engine, u8::from(stamp.writes)]);
@@ -70,6 +82,25 @@ pub(crate) fn encode<'a>(
     if let Some(need) = need {
         out.extend(need.0.to_le_bytes());
     }
+    if let Some(number) = decides {
+        out.extend(number.to_le_bytes());
+    }
+    encode_groups(out, groups);
+}
+
+/// Makes room for a head and the writes of many groups. Otherwise the buffer would grow by doubling, and take up to
+/// twice the memory.
+fn reserve_for_many<'a>(out: &mut Vec<u8>, head: usize, groups: impl Iterator<Item = Group<'a>> + Clone) {
+    let writes = groups.clone().map(|group| group.writes.len()).sum::<usize>();
+    if writes > MANY_WRITES {
+        let of_write = |write: &Write| {
+            WRITE_BYTES + write.key.len() + write.value.as_ref().map_or(0, |value| value.len())
+        };
+        out.reserve_exact(head + groups.flat_map(|group| group.writes).map(of_write).sum::<usize>());
+    }
+}
+
+fn encode_groups<'a>(out: &mut Vec<u8>, groups: impl Iterator<Item = Group<'a>>) {
     for group in groups.filter(|group| !group.writes.is_empty()) {
         out.push(group.engine);
         out.extend((group.writes.len() as u32).to_le_bytes());
@@ -106,9 +137,22 @@ pub(crate) fn fill_in(record: &mut [u8], stamps: &[Stamp], need: Option<Lsn>) {
     }
 }
 
+/// The kind of a decoded record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Commit,
+    /// A prepared transaction with this number, which is undecided until a record of one of the next kinds.
+    Prepared(u64),
+    /// The commit of the prepared transaction with this number.
+    CommitPrepared(u64),
+    /// The end without a change of the prepared transaction with this number.
+    RollBackPrepared(u64),
+}
+
 /// A decoded record.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
+    pub(crate) kind: Kind,
     pub(crate) stamps: Vec<Stamp>,
     /// Position that the other log must reach. Zero if the record does not say.
     pub(crate) need: Lsn,
@@ -142,17 +186,24 @@ impl<'a> Reader<'a> {
     fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+    /// Reads bytes with their length before them.
+    fn with_length(&mut self) -> Option<&'a [u8]> {
+        let length = u16::from_le_bytes(self.array()?);
+        self.bytes(usize::from(length))
+    }
 }
 
 impl<'a> Record<'a> {
     /// Decodes the head of a record. Returns none if the bytes are not a record.
     pub(crate) fn decode(bytes: &'a [u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
-        let depends = match reader.u8()? {
-            COMMIT => false,
-            DEPENDENT => true,
-            _ => return None,
-        };
+        let kind = reader.u8()?;
+        if !(COMMIT..=ROLL_BACK_PREPARED).contains(&kind) {
+            return None;
+        }
         let count = reader.u8()?;
         let mut stamps = Vec::with_capacity(usize::from(count));
         for _ in 0..count {
@@ -163,40 +214,61 @@ impl<'a> Record<'a> {
                 at: Timestamp(u64::from_le_bytes(reader.array()?)),
             });
         }
-        let need = if depends { u64::from_le_bytes(reader.array()?) } else { 0 };
-        Some(Self { stamps, need: Lsn(need), rest: reader.0 })
+        if count != 0 && matches!(kind, PREPARED | ROLL_BACK_PREPARED) {
+            return None;
+        }
+        let need = if kind == COMMIT { 0 } else { reader.u64()? };
+        let kind = match kind {
+            PREPARED => Kind::Prepared(reader.u64()?),
+            COMMIT_PREPARED => Kind::CommitPrepared(reader.u64()?),
+            ROLL_BACK_PREPARED => Kind::RollBackPrepared(reader.u64()?),
+            _ => Kind::Commit,
+        };
+        Some(Self { kind, stamps, need: Lsn(need), rest: reader.0 })
     }
 
-    /// Passes all writes to `each`. Returns none if the rest of the bytes is not a record.
-    pub(crate) fn replay<E>(
-        &self,
-        mut each: impl FnMut(Replay<'a>) -> Result<(), E>,
-    ) -> Option<Result<(), E>> {
-        let mut reader = Reader(self.rest);
-        while !reader.0.is_empty() {
-            let engine = reader.u8()?;
-            let at = self.stamps.iter().find(|stamp| stamp.engine == engine)?.at;
-            for _ in 0..reader.u32()? {
-                let keyspace = KeyspaceId(reader.u32()?);
-                let length = u16::from_le_bytes(reader.array()?);
-                let key = reader.bytes(usize::from(length))?;
-                let value = match reader.u32()? {
-                    0 => None,
-                    length => Some(reader.bytes(length as usize - 1)?),
-                };
-                if let Err(error) = each(Replay { engine, at, keyspace, key, value }) {
-                    return Some(Err(error));
-                }
+    /// Passes all writes of a commit to `each`. Returns none if the rest of the bytes is not a record.
+    pub(crate) fn replay<E>(&self, each: impl FnMut(Replay<'a>) -> Result<(), E>) -> Option<Result<(), E>> {
+        let at = |engine| self.stamps.iter().find(|stamp| stamp.engine == engine).map(|stamp| stamp.at);
+        decode_groups(self.rest, at, each)
+    }
+}
+
+/// Passes all writes of groups to `each`. `at` returns the timestamp of an engine. Returns none if the bytes are not
+/// groups.
+fn decode_groups<'a, E>(
+    groups: &'a [u8],
+    at: impl Fn(u8) -> Option<Timestamp>,
+    mut each: impl FnMut(Replay<'a>) -> Result<(), E>,
+) -> Option<Result<(), E>> {
+    let mut reader = Reader(groups);
+    while !reader.0.is_empty() {
+        let engine = reader.u8()?;
+        let at = at(engine)?;
+        for _ in 0..reader.u32()? {
+            let keyspace = KeyspaceId(reader.u32()?);
+            let key = reader.with_length()?;
+            let value = match reader.u32()? {
+                0 => None,
+                length => Some(reader.bytes(length as usize - 1)?),
+            };
+            if let Err(error) = each(Replay { engine, at, keyspace, key, value }) {
+                return Some(Err(error));
             }
         }
-        Some(Ok(()))
     }
+    Some(Ok(()))
 }
 
 /// Decodes arbitrary bytes as a record.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn fuzz(data: &[u8]) {
     let Some(record) = Record::decode(data) else { return };
+    let prepared = Prepared::decode(&record);
+    assert!(
+        prepared
+            .is_none_or(|prepared| prepared.writes.len() <= data.len() && prepared.name.len() <= data.len())
+    );
     let mut bytes = 0;
     let outcome = record.replay(|write| {
         bytes += write.key.len() + write.value.map_or(0, <[u8]>::len);
@@ -246,7 +318,7 @@ mod tests {
             let groups =
                 || [Group { engine: 0, writes: &memory }, Group { engine: 1, writes: &disk }].into_iter();
             let mut bytes = Vec::new();
-            encode(&mut bytes, &stamps, need, groups());
+            encode(&mut bytes, &stamps, need, None, groups());
             assert!(bytes.capacity() <= bytes.len() + 16, "the length is known before");
             let record = Record::decode(&bytes).unwrap();
             assert_eq!((&*record.stamps, record.need), (&stamps[..], need.unwrap_or_default()));
@@ -261,7 +333,7 @@ mod tests {
             assert_eq!(all, writes);
             // The same bytes, with the timestamps and the need filled in later.
             let mut later = Vec::new();
-            encode(&mut later, &[stamp(0, 0), stamp(1, 0)], need.map(|_| Lsn(0)), groups());
+            encode(&mut later, &[stamp(0, 0), stamp(1, 0)], need.map(|_| Lsn(0)), None, groups());
             let head = bytes_of_head(2, need.is_some());
             assert_eq!(later[head..], bytes[head..]);
             fill_in(&mut later[..head], &stamps, need);

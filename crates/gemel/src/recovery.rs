@@ -4,7 +4,7 @@ use crate::agree::{self, Part};
 use crate::checkpoint::{self, Fault};
 use crate::coordinator::Coordinator;
 use crate::disk::DiskEngine;
-use crate::engine::Engine as _;
+use crate::engine::{Engine as _, Handle, Write};
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::ids::{KeyspaceId, MAX_ENGINES};
@@ -16,10 +16,13 @@ use crate::log::{Log, Lsn, Policy, reader};
 use crate::logs::Logs;
 use crate::manifest::{KeyspaceEntry, Manifest};
 use crate::memory::MemoryEngine;
+use crate::mvcc::Draft;
 use crate::options::{LogMode, Options};
 use crate::order::clock::Timestamp;
-use crate::record::Record;
+use crate::prepared::Found;
+use crate::record::{Kind, Prepared, Record};
 use crate::restore::{Rows, on_threads};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +37,7 @@ pub struct Recovered {
     pub checkpoint_rows: u64,
     /// Bytes of the checkpoint.
     pub checkpoint_bytes: u64,
-    /// Commits, or halves of commits, replayed from the log.
+    /// Commits, or halves of commits, replayed from the log. Prepared transactions and their decisions count too.
     pub records: u64,
     /// Bytes of log that were replayed.
     pub log_bytes: u64,
@@ -141,7 +144,8 @@ pub(crate) fn recover(
         }
         last[0] = last[0].max(at);
     }
-    let ends = replay(&*files, directory, &manifest, &known, (&memory, &disk), &mut last, &mut recovered)?;
+    let (ends, undecided) =
+        replay(&*files, directory, &manifest, &known, (&memory, &disk), &mut last, &mut recovered)?;
     memory.finish_restore();
     memory.clock().recover(last[0]);
     disk.clock().recover(last[1]);
@@ -184,6 +188,7 @@ pub(crate) fn recover(
     let owner = manifest.database ^ manifest.incarnation;
     let core = Arc::new(Coordinator::new(owner, engines, logs, options.clone(), Some(lock)));
     *core.keyspaces.write() = manifest.keyspaces.iter().map(|entry| handle(owner, entry)).collect();
+    undecided.reinstate(&core, &known, &directory.join(names[0]))?;
     recovered.took = begun.elapsed();
     Ok(Opened { core, memory, disk, manifest, numbers: known.numbers(), recovered })
 }
@@ -300,6 +305,43 @@ impl Known {
             _ => Numbered::Never,
         }
     }
+
+    /// Notes the numbers of the keyspaces that a prepared transaction used. Returns none if one never existed.
+    fn meet(&self, prepared: &Prepared<'_>) -> Option<()> {
+        let read = prepared.reads.places().map(|(engine, keyspace)| (keyspace, engine as u8));
+        let written = prepared.writes.iter().map(|write| (write.keyspace, write.engine));
+        let mut used = read.chain(written);
+        used.all(|(keyspace, engine)| !matches!(self.find(keyspace, engine), Numbered::Never)).then_some(())
+    }
+
+    /// Returns a prepared transaction without what it did in dropped keyspaces, or none if it used one that never
+    /// existed.
+    fn found<'a>(&self, number: u64, bytes: u64, prepared: Prepared<'a>) -> Option<Found<'a>> {
+        let is_open = |keyspace, engine| match self.find(keyspace, engine) {
+            Numbered::Open => Some(true),
+            Numbered::Dropped => Some(false),
+            Numbered::Never => None,
+        };
+        let Prepared { name, at_us, mut reads, writes: all } = prepared;
+        let mut writes: [Vec<Write>; MAX_ENGINES] = Default::default();
+        for write in &all {
+            if is_open(write.keyspace, write.engine)? {
+                writes[usize::from(write.engine)].push(Write {
+                    keyspace: write.keyspace,
+                    key: Key::new(write.key),
+                    value: write.value.map(Draft::from),
+                    since: Timestamp::ZERO,
+                    handle: Handle::None,
+                });
+            }
+        }
+        for (engine, keyspace) in reads.places().collect::<BTreeSet<_>>() {
+            if !is_open(keyspace, engine as u8)? {
+                reads.forget(engine, keyspace);
+            }
+        }
+        Some(Found { number, name, at_us, bytes, reads, writes })
+    }
 }
 
 /// Replays the logs. Returns the positions at which appending continues.
@@ -311,11 +353,12 @@ fn replay(
     (memory, disk): (&MemoryEngine, &DiskEngine),
     last: &mut [Timestamp; MAX_ENGINES],
     recovered: &mut Recovered,
-) -> Result<Vec<Lsn>> {
+) -> Result<(Vec<Lsn>, Undecided)> {
     let names = log_names(manifest.log);
+    let mut undecided = Undecided::default();
     let cut = match manifest.log {
         LogMode::Shared => vec![Lsn(u64::MAX)],
-        LogMode::PerEngine => agree(files, directory, manifest)?,
+        LogMode::PerEngine => agree(files, directory, manifest, &mut undecided)?,
     };
     let mut ends = Vec::with_capacity(names.len());
     for (index, name) in names.iter().enumerate() {
@@ -336,6 +379,9 @@ fn replay(
                 recovered.records += 1;
                 recovered.log_bytes += end.0 - start.0;
                 let record = Record::decode(payload).ok_or_else(|| corrupt(start))?;
+                if undecided.note(index, known, &record, payload).ok_or_else(|| corrupt(start))? {
+                    return Ok(());
+                }
                 for stamp in &record.stamps {
                     let last = last.get_mut(usize::from(stamp.engine)).ok_or_else(|| corrupt(start))?;
                     *last = (*last).max(stamp.at);
@@ -375,7 +421,69 @@ fn replay(
         reader::truncate(files, directory, name, end)?;
         ends.push(end);
     }
-    Ok(ends)
+    Ok((ends, undecided))
+}
+
+/// The prepared transactions of the log that no record decides.
+#[derive(Default)]
+struct Undecided {
+    /// Their records, by their numbers.
+    records: BTreeMap<u64, Vec<u8>>,
+    /// Numbers of transactions that are decided somewhere in the logs, so their records need no memory. Only with a log
+    /// for each engine: in a shared log the decision follows soon.
+    decided: HashSet<u64>,
+    /// The largest number found.
+    last: u64,
+}
+
+impl Undecided {
+    /// Notes a record of a log. Returns true if it has nothing to replay, and none if it does not belong in this log.
+    fn note(&mut self, log: usize, known: &Known, record: &Record<'_>, payload: &[u8]) -> Option<bool> {
+        let number = match record.kind {
+            Kind::Commit => return Some(false),
+            Kind::Prepared(number) | Kind::RollBackPrepared(number) | Kind::CommitPrepared(number) => number,
+        };
+        self.last = self.last.max(number);
+        if let Kind::Prepared(_) = record.kind {
+            // Also of a decided one: a power cut may still take the decision, and leave this record.
+            known.meet(&Prepared::decode(record)?)?;
+        }
+        match record.kind {
+            // A checkpoint writes the record again.
+            Kind::Prepared(_) if !self.decided.contains(&number) => {
+                self.records.insert(number, payload.to_vec());
+            }
+            Kind::Prepared(_) => {}
+            _ => {
+                self.records.remove(&number);
+            }
+        }
+        let is_commit = matches!(record.kind, Kind::CommitPrepared(_));
+        // Records without writes in the order of an engine are in the first log.
+        (is_commit || log == 0).then_some(!is_commit)
+    }
+
+    /// Reinstates all of them. `log` is the path of the log that has their records.
+    fn reinstate(&self, core: &Coordinator, known: &Known, log: &Path) -> Result<()> {
+        core.prepared.recover(self.last);
+        for (number, record) in &self.records {
+            let corrupt = |why: &str| Error::Corruption {
+                path: log.to_path_buf(),
+                what: format!("prepared transaction {number} {why}: restore the directory from a backup"),
+            };
+            let prepared = Record::decode(record).and_then(|record| Prepared::decode(&record));
+            let prepared = prepared.ok_or_else(|| corrupt("has a record that is not one"))?;
+            let found = known.found(*number, record.len() as u64, prepared);
+            let found = found.ok_or_else(|| corrupt("uses a keyspace that never existed"))?;
+            core.reinstate(found).map_err(|error| match error {
+                Error::Conflict { .. } | Error::TooOld(_) => {
+                    corrupt(&format!("can't be reinstated ({error})"))
+                }
+                error => error,
+            })?;
+        }
+        Ok(())
+    }
 }
 
 /// Reads the records of a log from the position where recovery begins. Returns the end of the intact part.
@@ -407,18 +515,31 @@ fn check_closed(directory: &Path, manifest: &Manifest, index: usize, end: Lsn) -
     })
 }
 
-/// Reads both engines' logs. Returns the ends of the longest prefixes whose records need nothing behind them.
-fn agree(files: &dyn Files, directory: &Path, manifest: &Manifest) -> Result<Vec<Lsn>> {
+/// Reads both engines' logs. Returns the ends of the longest prefixes whose records need nothing behind them. Notes
+/// which prepared transactions are decided before these ends.
+fn agree(
+    files: &dyn Files,
+    directory: &Path,
+    manifest: &Manifest,
+    undecided: &mut Undecided,
+) -> Result<Vec<Lsn>> {
+    let mut decisions = Vec::new();
     let mut parts = [Part::default(), Part::default()];
     for (index, part) in parts.iter_mut().enumerate() {
         let end = read_log(files, directory, manifest, index, &mut |start, end, payload| {
             if let Some(record) = Record::decode(payload) {
                 part.note(start, end, &record);
+                if let Kind::CommitPrepared(number) | Kind::RollBackPrepared(number) = record.kind {
+                    decisions.push((index, end, number));
+                }
             }
             Ok(())
         })?;
         check_closed(directory, manifest, index, end)?;
         part.end = end;
     }
-    Ok(agree::agree(&parts).to_vec())
+    let ends = agree::agree(&parts).to_vec();
+    let kept = decisions.into_iter().filter(|(log, end, _)| *end <= ends[*log]);
+    undecided.decided = kept.map(|(.., number)| number).collect();
+    Ok(ends)
 }

@@ -5,8 +5,10 @@
 //! which the checksums of a segment's batches begin with a seed, `dependent` the first one with format 3, in which records
 //! of a log for each engine say how far the other log must be, `compressed` the first one with format 2 of the manifest, in
 //! which tables on disk have compressed files. `copied` is a backup of `dependent`, made by that version. `incarnate` is the
-//! first one whose backups, manifests and logs have incarnations, and `incarnate-copied` is a backup of it that was opened
-//! and got more rows. To add those of a new version:
+//! first one whose backups, manifests and logs have incarnations (format 4 of the log), and `incarnate-copied` is a backup
+//! of it that was opened and got more rows. `prepared` is the first one with format 5 of the log: it has a prepared
+//! transaction that is undecided, from before a checkpoint, and has committed one and rolled one back; `prepared-copied` is
+//! a backup of it with that transaction, which was opened and got more rows. To add those of a new version:
 //! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -14,8 +16,8 @@
 mod copy;
 
 use copy::copy_directory;
-use gemel::row::{ColumnType, Schema, Table, Value};
-use gemel::{Compression, Database, Engine, Isolation, LogMode, Options};
+use gemel::row::{ColumnType, RowRange, Schema, Table, Value};
+use gemel::{Compression, Conflict, Database, Engine, Error, Isolation, LogMode, Options};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -63,6 +65,50 @@ fn options(log: LogMode) -> Options {
     Options { log, ..Options::default() }
 }
 
+/// Rows of prepared transactions, whose names are these numbers.
+const UNDECIDED: i64 = 60;
+const COMMITTED: i64 = 61;
+const ROLLED_BACK: i64 = 62;
+
+/// Prepares a transaction that adds a row to both tables and has read their first row.
+fn prepare(db: &Database, tables: &[Table; 2], id: i64) {
+    let mut transaction = db.begin(Isolation::Serializable).unwrap();
+    for table in tables {
+        assert!(table.first(&mut transaction, &RowRange::all()).unwrap().is_some());
+        table.insert(&mut transaction, &values(id, &parts(id))).unwrap();
+    }
+    transaction.prepare(&id.to_string()).unwrap().wait().unwrap();
+}
+
+/// Checks the prepared transactions of a database. Commits the undecided one if `decides`.
+fn check_prepared(db: &Database, decides: bool) {
+    let names: Vec<_> = db.prepared().into_iter().map(|prepared| prepared.name).collect();
+    assert_eq!(names, [UNDECIDED.to_string()]);
+    for round in 0..2 {
+        for engine in ENGINES {
+            let table = db.table(engine.name()).unwrap();
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            for (id, is_there) in [(UNDECIDED, round == 1), (COMMITTED, true), (ROLLED_BACK, false)] {
+                let row = table.get(&mut transaction, &[Value::Int(id)]).unwrap();
+                let parts = parts(id);
+                let found = row.as_ref().map(|row| row.view().values().unwrap());
+                assert_eq!(found, is_there.then(|| values(id, &parts)), "{id}");
+            }
+            if round == 0 {
+                // It has read this row.
+                table.upsert(&mut transaction, &values(0, &parts(0))).unwrap();
+                assert!(matches!(transaction.commit(), Err(Error::Conflict { kind: Conflict::Locked, .. })));
+            }
+        }
+        if !decides {
+            return;
+        }
+        if round == 0 {
+            db.commit_prepared(&UNDECIDED.to_string()).unwrap().wait().unwrap();
+        }
+    }
+}
+
 /// Writes some rows of a database. Every tenth row is deleted again.
 fn write(path: &Path, log: LogMode, ids: Range<i64>) -> Database {
     let options = Options { compression: Compression::Lz4, ..options(log) };
@@ -78,7 +124,14 @@ fn write(path: &Path, log: LogMode, ids: Range<i64>) -> Database {
         }
         transaction.commit().unwrap().wait().unwrap();
         if id == ROWS / 2 {
+            prepare(&db, &tables, UNDECIDED);
             db.checkpoint().unwrap();
+        }
+        if id == ROWS - 1 {
+            prepare(&db, &tables, ROLLED_BACK);
+            db.roll_back_prepared(&ROLLED_BACK.to_string()).unwrap().wait().unwrap();
+            prepare(&db, &tables, COMMITTED);
+            db.commit_prepared(&COMMITTED.to_string()).unwrap().wait().unwrap();
         }
     }
     db
@@ -120,7 +173,7 @@ fn newest_segments_have_the_newest_format(path: &Path) {
     for (index, name) in logs.iter().enumerate() {
         if logs.get(index + 1).is_none_or(|next| kind(next) != kind(name)) {
             let header = std::fs::read(path.join(name)).unwrap();
-            assert_eq!(header[8..12], 4_u32.to_le_bytes(), "{name}");
+            assert_eq!(header[8..12], 5_u32.to_le_bytes(), "{name}");
         }
     }
 }
@@ -128,11 +181,14 @@ fn newest_segments_have_the_newest_format(path: &Path) {
 #[test]
 fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
     let copies = copies();
+    let mut prepared = 0;
     for (path, log, _directory) in &copies {
         let (path, log) = (path.as_path(), *log);
         let version = path.parent().unwrap().file_name().unwrap();
-        let is_compressed = version == "compressed";
-        let has_incarnations = version == "incarnate" || version == "incarnate-copied";
+        let is_one_of = |names: &[&str]| names.iter().any(|name| version == *name);
+        let has_prepared = is_one_of(&["prepared", "prepared-copied"]);
+        let is_compressed = has_prepared || is_one_of(&["compressed"]);
+        let has_incarnations = has_prepared || is_one_of(&["incarnate", "incarnate-copied"]);
         let format = if is_compressed || has_incarnations { "gemel 2 " } else { "gemel 1 " };
         let head = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
         assert!(head.starts_with(format), "{}", path.display());
@@ -144,6 +200,9 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         drop(db);
         for more in [ROWS, ROWS + 1] {
             let db = Database::open(path, options(log)).unwrap();
+            if has_prepared {
+                check_prepared(&db, more > ROWS);
+            }
             for engine in ENGINES {
                 let table = db.create_table(engine.name(), engine, schema()).unwrap();
                 check(&db, &table);
@@ -155,8 +214,9 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         let report = gemel::check(path).unwrap();
         assert!(report.is_good(), "{report}");
         newest_segments_have_the_newest_format(path);
+        prepared += u32::from(has_prepared);
     }
-    assert!(copies.len() >= 14, "{} databases are few", copies.len());
+    assert!(copies.len() >= 18 && prepared == 4, "{} databases are few", copies.len());
 }
 
 /// The files of the logs with their contents, by name. Zeros at the end are left out: an opening cuts them.
@@ -249,7 +309,7 @@ fn an_empty_segment_of_an_earlier_format_is_replaced_before_it_gets_records() {
             let logs = logs(&path);
             for name in &empty {
                 assert!(logs[name].len() > 64, "{name} has no record");
-                assert_eq!(logs[name][8..12], 4_u32.to_le_bytes(), "{name}");
+                assert_eq!(logs[name][8..12], 5_u32.to_le_bytes(), "{name}");
             }
         }
         newest_segments_have_the_newest_format(&path);

@@ -45,10 +45,11 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such table or column, a new name exists already, or a column to drop is part of
-    /// the primary key or an index; [`Error::Capacity`] if columns were added or dropped 127 times already. Then nothing
-    /// has changed. [`Error::Io`] if the manifest can't be written: this process goes on with the columns as they were,
-    /// and the next opening shows if the change was made.
+    /// [`Error::Usage`] if there is no such table or column, a new name exists already, a column to drop is part of the
+    /// primary key or an index, or a prepared transaction that used the table is undecided; [`Error::Capacity`] if
+    /// columns were added or dropped 127 times already. Then nothing has changed. [`Error::Io`] if the manifest can't
+    /// be written: this process goes on with the columns as they were, and the next opening shows if the change was
+    /// made.
     pub fn alter_table(&self, name: &str, changes: &[ColumnChange]) -> Result<Table> {
         let _one = self.inner.changing.lock();
         let mut manifest = self.inner.manifest.replacing();
@@ -62,6 +63,7 @@ impl Database {
         Layout::new(name, &schema)?;
         entry.schema = schema;
         let ids = entry.keyspaces.clone();
+        let _blocked = self.block_prepared(&ids, name)?;
         fail_point("catalog.before_manifest");
         // After an error the manifest on disk may be the new one. No row of the new form exists, so both fit all rows.
         next.write(&*self.inner.files, &self.inner.path)?;

@@ -69,13 +69,15 @@ impl Database {
     /// the name.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such table. [`Error::Io`] if the manifest can't be written: if its outcome is
-    /// unknown, the table can't be used until the database is opened again, which shows if it was dropped. Also if only
-    /// the table's files can't be removed: then the table is dropped, and the next opening removes them.
+    /// [`Error::Usage`] if there is no such table, or a prepared transaction that used it is undecided. [`Error::Io`] if the
+    /// manifest can't be written: if its outcome is unknown, the table can't be used until the database is opened again,
+    /// which shows if it was dropped. Also if only the table's files can't be removed: then the table is dropped, and the
+    /// next opening removes them.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         let _one = self.inner.changing.lock();
         let manifest = self.inner.manifest.replacing();
         let ids = table_entry(&manifest, name)?.keyspaces.clone();
+        let _blocked = self.block_prepared(&ids, name)?;
         let mut next = manifest.clone();
         next.tables.retain(|entry| entry.name != name);
         self.give_up(manifest, next, &ids, Standing::Dropped, &[])
@@ -89,6 +91,7 @@ impl Database {
         let _one = self.inner.changing.lock();
         let manifest = self.inner.manifest.replacing();
         let id = plain_keyspace(&manifest, name, "drop")?.id;
+        let _blocked = self.block_prepared(&[id], name)?;
         let next = manifest.clone();
         self.give_up(manifest, next, &[id], Standing::Dropped, &[])
     }
@@ -105,6 +108,7 @@ impl Database {
         let _one = self.inner.changing.lock();
         let manifest = self.inner.manifest.replacing();
         let entry = table_entry(&manifest, name)?.clone();
+        let _blocked = self.block_prepared(&entry.keyspaces, name)?;
         let mut next = manifest.clone();
         let mut added = Vec::with_capacity(entry.keyspaces.len());
         for id in &entry.keyspaces {
@@ -126,11 +130,14 @@ impl Database {
     /// snapshots lack entries: they get [`Error::TooOld`].
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such table, the index does not fit its schema, or a keyspace has its name
-    /// (`TABLE.INDEX`); [`Error::Constraint`] if the index is unique and two rows have the same values;
-    /// [`Error::Capacity`] if a key is too long or the memory engine is full; and the errors of files.
+    /// [`Error::Usage`] if there is no such table, a prepared transaction that used it is undecided, the index does not
+    /// fit its schema, or a keyspace has its name (`TABLE.INDEX`); [`Error::Constraint`] if the index is unique and two
+    /// rows have the same values; [`Error::Capacity`] if a key is too long or the memory engine is full; and the errors
+    /// of files.
     pub fn add_index(&self, table: &str, index: IndexDef) -> Result<Table> {
         let _one = self.inner.changing.lock();
+        let ids = table_entry(&self.inner.manifest.look(), table)?.keyspaces.clone();
+        let _blocked = self.block_prepared(&ids, table)?;
         let (old, added, fresh) = self.begin_index(table, &index)?;
         let core = &self.inner.core;
         core.change(&old.keyspaces, Standing::Indexing);
@@ -449,7 +456,7 @@ mod tests {
             let writes = [Write { keyspace, key: Key::new(b"k"), value, since: Timestamp::ZERO, handle }];
             let group = Group { engine, writes: &writes };
             let logs = &db.inner.core.logs;
-            logs.append(logs.encode(&stamps, std::iter::once(group)), &stamps).unwrap();
+            logs.append(logs.encode(&stamps, None, std::iter::once(group)), &stamps).unwrap();
             drop(db);
             let opened = Database::open(directory.path(), Options::default()).map(drop);
             let is_refused =

@@ -70,6 +70,9 @@ impl Inner {
         let clock = self.memory.clock();
         clock.wait_for(clock.drawn())?;
         let (file, at, bytes) = self.write_rows()?;
+        // The log before `from` goes, so what it says of undecided transactions must be behind it.
+        let again = self.core.write_prepared_again()?;
+        fail_point("checkpoint.prepared_again");
         let old = {
             let mut manifest = self.manifest.replacing();
             let mut next = manifest.clone();
@@ -93,7 +96,9 @@ impl Inner {
             manifest.put(next, || ());
             old
         };
-        self.log_at_checkpoint.store(from.iter().map(|lsn| lsn.0).sum(), Ordering::Relaxed);
+        // What was only written again must not make the next checkpoint due.
+        let log_at = from.iter().map(|lsn| lsn.0).sum::<u64>() + again;
+        self.log_at_checkpoint.store(log_at, Ordering::Relaxed);
         self.core.logs.drop_before(&from)?;
         if let Some(old) = old.filter(|old| old.file != file) {
             let path = self.path.join(old.file);

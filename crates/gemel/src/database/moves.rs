@@ -56,7 +56,8 @@ impl Database {
     /// # Errors
     /// Unless said otherwise, the table stays where it was.
     ///
-    /// - [`Error::Usage`] if there is no such table, or [`Options::csr`](crate::Options::csr) is false.
+    /// - [`Error::Usage`] if there is no such table, [`Options::csr`](crate::Options::csr) is false, or a prepared
+    ///   transaction that used the table is undecided.
     /// - [`Error::Capacity`] if the table does not fit in memory: the move stops when less than a sixteenth of the
     ///   limit is free.
     /// - [`Error::Io`] if a file can't be written. If the outcome of writing the manifest is unknown, the table can be
@@ -105,6 +106,8 @@ impl Database {
                 "it is unknown if {name:?} was moved before: close the database and open it again, then move it"
             )));
         }
+        // Until the end: a transaction that is prepared meanwhile could not follow.
+        let _blocked = core.prepared.block(ids, name, |name| Error::Moved(name.into()))?;
         self.inner.moves.lock().running = Some(RunningMove { name: name.into(), to: engine, copied: 0 });
         let mut mover = Mover { db: self, engine, pairs: Vec::new(), step: Cell::new(Step::Copying) };
         mover.make_twins(ids)?;

@@ -9,6 +9,7 @@ use crate::memory::MemoryState;
 use crate::options::Options;
 use crate::order::active::RunningTransaction;
 use crate::order::csr::CsrState;
+use crate::prepared::PreparedState;
 use crate::recovery::Recovered;
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub struct State {
     pub pending_bytes: u64,
     /// Transactions that exceeded [`Options::max_snapshot_age`].
     pub expired: u64,
+    /// Prepared transactions. Those that were decided since the database was opened count as committed or rolled back.
+    pub prepared: PreparedState,
     /// The registry of the disk engine.
     pub csr: CsrState,
     /// The memory engine.
@@ -76,7 +79,7 @@ pub struct Committed {
 pub struct Aborted {
     /// Another transaction had committed a write of the same key since the snapshot.
     pub write_conflict: u64,
-    /// Another transaction was committing a write of the same key at that moment.
+    /// Another transaction was committing a write of the same key at that moment, or a prepared one protected it.
     pub locked: u64,
     /// Something that the transaction had read was changed by another one (serializable, or a read for an update).
     pub read_conflict: u64,

@@ -424,7 +424,7 @@ fn garbage_is_collected_and_snapshots_expire_while_a_checkpoint_waits() {
     go.send(()).unwrap();
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(super) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
@@ -437,7 +437,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-fn set_next_number(path: &Path, next: u32) {
+pub(super) fn set_next_number(path: &Path, next: u32) {
     let manifest = Manifest::read(&RealFiles, path).unwrap().unwrap();
     Manifest { next_keyspace: next, ..manifest }.write(&RealFiles, path).unwrap();
 }

@@ -11,8 +11,8 @@
 pub(super) const SEGMENT_HEADER: usize = 64;
 /// The format that is written, and the newest that can be read. In format 1 the seed of all segments was 0. Before
 /// format 3 the records of a log for each engine did not say how far the other log must be. Before format 4 the header had
-/// zeros in the place of the incarnation.
-pub(super) const FORMAT: u32 = 4;
+/// zeros in the place of the incarnation. Before format 5 there were no records of prepared transactions.
+pub(super) const FORMAT: u32 = 5;
 /// Bytes of a batch's header: magic (4), checksum of everything after it, with the segment's seed (4), bytes of records
 /// (8), position of this header (8), durable LSN when the batch was written (8).
 pub(super) const BATCH_HEADER: usize = 32;

@@ -318,7 +318,7 @@ fn a_newer_format_is_rejected_by_its_number() {
     );
     let error = read_from(&files, Lsn(0)).unwrap_err();
     assert!(matches!(error, Error::Usage(_)));
-    assert!(error.to_string().contains("has format 5, and this version reads up to 4"), "{error}");
+    assert!(error.to_string().contains("has format 6, and this version reads up to 5"), "{error}");
 }
 
 #[test]

@@ -342,6 +342,22 @@ impl MemoryEngine {
         // Checked before any work: a full engine should not grow its index for a commit that it rejects.
         let held = self.counters.0.bytes.load(Ordering::Relaxed);
         self.check_limit(writes, held + bytes_of_versions(writes))?;
+        let (bytes, made) = self.lock_records(owner, writes)?;
+        let held = self.counters.add(bytes);
+        if let Err(refusal) = self.check_limit(writes, held) {
+            self.counters.subtract(bytes);
+            self.unlock(writes);
+            return Err(refusal);
+        }
+        if made.records > 0 {
+            self.counters.0.records.fetch_add(made.records, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Locks the records of all writes. Returns the bytes that the commit will take, and the new records. After an error
+    /// no record is locked.
+    fn lock_records(&self, owner: u64, writes: &mut [Write]) -> Result<(u64, Placeholders), Refusal> {
         let mut pin = Pin::new();
         let mut made = Placeholders::default();
         for i in 0..writes.len() {
@@ -359,17 +375,7 @@ impl MemoryEngine {
                 }
             }
         }
-        let bytes = bytes_to_install(writes) + made.bytes;
-        let held = self.counters.add(bytes);
-        if let Err(refusal) = self.check_limit(writes, held) {
-            self.counters.subtract(bytes);
-            self.unlock(writes);
-            return Err(refusal);
-        }
-        if made.records > 0 {
-            self.counters.0.records.fetch_add(made.records, Ordering::Relaxed);
-        }
-        Ok(())
+        Ok((bytes_to_install(writes) + made.bytes, made))
     }
 }
 
@@ -514,6 +520,13 @@ impl Engine for MemoryEngine {
         // This fence pairs with those of validation. If two transactions each lock and then validate a key that the
         // other one locks, at least one sees the other's lock, even if they draw no timestamp in common.
         fence(Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn lock_again(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+        let (bytes, made) = self.lock_records(owner, writes)?;
+        self.counters.add(bytes);
+        self.counters.0.records.fetch_add(made.records, Ordering::Relaxed);
         Ok(())
     }
 

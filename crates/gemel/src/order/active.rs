@@ -74,6 +74,7 @@ pub(crate) enum Count {
     DiskOnly,
     Cross,
     RolledBack,
+    Prepared,
     ConflictWrite,
     ConflictLocked,
     ConflictRead,
@@ -161,6 +162,11 @@ impl Active {
         &self.chunk(index / CHUNK).slots[index % CHUNK]
     }
 
+    /// Returns a number that no other transaction has.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Takes a slot. Until [`Active::refresh`], the slot keeps the oldest snapshots of its last transaction, which are
     /// older and so safe.
     ///
@@ -171,7 +177,7 @@ impl Active {
             /// The slot that this thread used last: threads that start there seldom meet.
             static LAST: Cell<usize> = const { Cell::new(usize::MAX) };
         }
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.next_number();
         let last = LAST.with(Cell::get);
         let known = self.chunks.get(last / CHUNK).and_then(OnceLock::get);
         let found = if known.is_some_and(|chunk| chunk.slots[last % CHUNK].take(number)) {

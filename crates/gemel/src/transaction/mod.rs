@@ -7,6 +7,7 @@ mod each;
 #[cfg(test)]
 mod large_tests;
 mod own;
+mod prepare;
 mod range;
 mod room;
 mod savepoint;
@@ -132,6 +133,11 @@ impl std::fmt::Debug for Transaction {
             .field("writes", &self.writes.len())
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the error for the end of a transaction that failed earlier. `what` is what can't be done with it.
+fn already_failed(what: &str) -> Error {
+    Error::Usage(format!("the transaction failed earlier and can't be {what}: begin a new one"))
 }
 
 fn checked_key(bytes: &[u8]) -> Result<Key> {
@@ -565,9 +571,7 @@ impl Transaction {
     /// changed nothing.
     pub fn commit(mut self) -> Result<Ticket> {
         if self.failed.is_some() {
-            return Err(Error::Usage(
-                "the transaction failed earlier and can't be committed: begin a new one".into(),
-            ));
+            return Err(already_failed("committed"));
         }
         let core = Arc::clone(&self.core);
         let rows = self.writes.len();
@@ -579,16 +583,19 @@ impl Transaction {
                 core.collect(rows);
                 Ok(ticket)
             }
-            Err((count, error)) => {
-                // What was forgotten for a snapshot that has expired is no matter of another option.
-                let error = match error {
-                    Error::TooOld(_) => core.check_age(self.seat).err().unwrap_or(error),
-                    _ => error,
-                };
-                core.active.end(self.seat, count);
-                Err(error)
-            }
+            Err((count, error)) => Err(self.end_failed(count, error)),
         }
+    }
+
+    /// Gives the seat back after an error of the commit. Returns the error for the caller.
+    fn end_failed(&self, count: Count, error: Error) -> Error {
+        // What was forgotten for a snapshot that has expired is no matter of another option.
+        let error = match error {
+            Error::TooOld(_) => self.core.check_age(self.seat).err().unwrap_or(error),
+            _ => error,
+        };
+        self.core.active.end(self.seat, count);
+        error
     }
 
     /// Rolls the transaction back, like dropping it.
