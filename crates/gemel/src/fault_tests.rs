@@ -12,6 +12,8 @@
 //!
 //! `tests/crash.rs` covers processes that are killed while the disk engine writes.
 
+mod prepared;
+
 use crate::check;
 use crate::database::Database;
 use crate::error::{Error, Result};

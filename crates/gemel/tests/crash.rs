@@ -1,6 +1,7 @@
 //! Processes that are killed while they work, again and again on one directory. After each death, everything
 //! acknowledged is there, nothing is there in part, and both engines agree. A chain of commits, each in one engine and
-//! after a read of the last one, has no gap. Each fail point kills a process at least once.
+//! after a read of the last one, has no gap. A prepared transaction is undecided, committed or rolled back, each as a
+//! whole, and as it was acknowledged. Each fail point kills a process at least once.
 //!
 //! `GEMEL_CRASHES=500 cargo test --release -p gemel --test crash` is the long suite. This test has a `main` of its own,
 //! so its last line is shown.
@@ -10,8 +11,8 @@
 mod alone;
 
 use gemel::{
-    CommitStamps, Compression, Database, Direction, Durability, Engine, Isolation, Keyspace, LogMode,
-    Options, Transaction,
+    CommitStamps, Compression, Conflict, Database, Direction, Durability, Engine, Isolation, Keyspace,
+    LogMode, Options, Transaction,
 };
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
@@ -29,6 +30,12 @@ const KEPT: u64 = 10;
 const CHAINERS: u64 = 2;
 /// Number under which links of the chain are acknowledged, behind those of the workers.
 const CHAIN: u64 = WORKERS;
+/// Threads that prepare transactions.
+const PREPARERS: u64 = 2;
+/// Prepared transactions that a thread leaves undecided while it prepares more.
+const UNDECIDED: u64 = 3;
+/// Number of crashes of a database after which the test decides what they left undecided.
+const DECIDED_AFTER: u64 = 3;
 /// Links of the chain that stay.
 const LINKS: u64 = 64;
 /// Commits of a thread of the chain for each one whose ticket it waits for.
@@ -138,6 +145,102 @@ fn extend_chain(bank: &Bank) {
     }
 }
 
+/// A prepared transaction: the number of the crash that ended its process, its thread, and its number there. It writes
+/// a row in each engine, and has read a key that is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Promise {
+    crash: u64,
+    thread: u64,
+    number: u64,
+}
+
+impl Promise {
+    fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.split('/').map(str::parse::<u64>);
+        let (crash, thread, number) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
+        Some(Self { crash, thread, number })
+    }
+
+    fn name(self) -> String {
+        format!("{}/{}/{}", self.crash, self.thread, self.number)
+    }
+
+    /// Returns true if the decision is to commit.
+    fn commits(self) -> bool {
+        !self.number.is_multiple_of(3)
+    }
+
+    fn row(self) -> String {
+        format!("promise/{}", self.name())
+    }
+
+    /// Returns the key that it has read.
+    fn guard(self) -> String {
+        format!("guard/{}", self.name())
+    }
+
+    fn guard_space(self, bank: &Bank) -> &Keyspace {
+        if self.number.is_multiple_of(2) { &bank.hot } else { &bank.cold }
+    }
+
+    fn prepare(self, bank: &Bank) -> gemel::Result<()> {
+        let mut transaction = bank.db.begin(Isolation::Serializable)?;
+        transaction.get(self.guard_space(bank), self.guard().as_bytes())?;
+        for space in [&bank.hot, &bank.cold] {
+            // Some of the records are large.
+            transaction.put(space, self.row().as_bytes(), &vec![1; self.number as usize % 7 * 60])?;
+        }
+        transaction.prepare(&self.name())?.wait()
+    }
+
+    fn decide(self, bank: &Bank) -> gemel::Result<()> {
+        let name = self.name();
+        let decided =
+            if self.commits() { bank.db.commit_prepared(&name) } else { bank.db.roll_back_prepared(&name) };
+        decided?.wait()
+    }
+
+    /// Returns the number of its rows that are there.
+    fn rows(self, bank: &Bank, reader: &mut Transaction) -> usize {
+        let spaces = [&bank.hot, &bank.cold].into_iter();
+        spaces.filter(|space| reader.get(space, self.row().as_bytes()).unwrap().is_some()).count()
+    }
+
+    /// Returns true if nobody else can write its rows, nor what it has read.
+    fn is_protected(self, bank: &Bank) -> bool {
+        let (row, guard) = (self.row(), self.guard());
+        let mut places =
+            [(&bank.hot, &row), (&bank.cold, &row), (self.guard_space(bank), &guard)].into_iter();
+        places.all(|(space, key)| {
+            let mut other = bank.db.begin(Isolation::Snapshot).unwrap();
+            other.put(space, key.as_bytes(), b"").unwrap();
+            matches!(other.commit(), Err(gemel::Error::Conflict { kind: Conflict::Locked, .. }))
+        })
+    }
+}
+
+fn print(line: std::fmt::Arguments<'_>) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).unwrap();
+}
+
+/// Prepares transactions and decides them, each some time after it was prepared, until the process is killed.
+fn keep_promises(bank: &Bank, crash: u64, thread: u64) {
+    for number in 0.. {
+        let promise = Promise { crash, thread, number };
+        while let Err(error) = promise.prepare(bank) {
+            // The registry may have no snapshot for it.
+            assert!(error.is_retryable(), "{error}");
+        }
+        print(format_args!("prepared {} .", promise.name()));
+        if let Some(number) = number.checked_sub(UNDECIDED) {
+            let earlier = Promise { number, ..promise };
+            earlier.decide(bank).unwrap();
+            print(format_args!("decided {} .", earlier.name()));
+        }
+    }
+}
+
 /// Works until it is killed. Each transaction moves money from an account in one engine to one in any engine, counts
 /// itself in both engines and in the keyspace that moves, and inserts a row with its number on disk. Prints `worker
 /// number` once the commit is durable.
@@ -158,6 +261,10 @@ fn work(path: &Path, options: Options, seed: u64, fat: bool) {
         }
         for _ in 0..CHAINERS {
             scope.spawn(|| extend_chain(&bank));
+        }
+        for thread in 0..PREPARERS {
+            let bank = &bank;
+            scope.spawn(move || keep_promises(bank, seed, thread));
         }
         for worker in 0..WORKERS {
             let bank = &bank;
@@ -216,6 +323,15 @@ struct Found {
     /// Acknowledged commits that are lost, one line each.
     lost: Vec<String>,
     partial: Vec<String>,
+    /// Number of prepared transactions that are undecided.
+    undecided: u64,
+}
+
+/// Prepared transactions, and those whose decision must be there.
+#[derive(Default)]
+struct Promised {
+    prepared: HashSet<Promise>,
+    decided: HashSet<Promise>,
 }
 
 /// Checks that the chain has no gap, up to its last link.
@@ -234,11 +350,58 @@ fn check_chain(bank: &Bank, reader: &mut Transaction, promised: u64, found: &mut
     found.there += last;
 }
 
+/// Checks what became of prepared transactions. Those that are undecided for long are decided here.
+fn check_promises(
+    bank: &Bank,
+    reader: &mut Transaction,
+    crash: u64,
+    promised: &mut Promised,
+    found: &mut Found,
+) {
+    let undecided: HashSet<Promise> =
+        bank.db.prepared().iter().map(|prepared| Promise::parse(&prepared.name).unwrap()).collect();
+    // A ticket may have resolved with nobody left to print that.
+    let known: HashSet<Promise> = promised.prepared.union(&undecided).copied().collect();
+    for promise in known {
+        let (rows, name) = (promise.rows(bank, reader), promise.name());
+        if undecided.contains(&promise) {
+            if promised.decided.contains(&promise) {
+                found.lost.push(format!("{name}: its decision was acknowledged, and it is undecided"));
+            }
+            if rows > 0 || !promise.is_protected(bank) {
+                found.partial.push(format!("{name}: undecided, with {rows} rows, or not protected"));
+            }
+        } else {
+            // Decided, also if that was not acknowledged. Nothing else ends it.
+            promised.decided.insert(promise);
+            let expected = if promise.commits() { 2 } else { 0 };
+            match rows {
+                _ if rows == expected => {}
+                1 => found.partial.push(format!("{name}: one of two rows")),
+                _ => found.lost.push(format!("{name}: {rows} rows instead of {expected}")),
+            }
+        }
+    }
+    promised.prepared.extend(&undecided);
+    found.undecided = undecided.len() as u64;
+    for promise in undecided.iter().filter(|promise| promise.crash + 4 * DECIDED_AFTER <= crash) {
+        promise.decide(bank).unwrap();
+        promised.decided.insert(*promise);
+    }
+}
+
 /// Opens the directory that a killed process left, and compares it with the acknowledged commits.
-fn check(path: &Path, options: Options, acknowledged: &HashMap<u64, u64>) -> Found {
+fn check(
+    path: &Path,
+    options: Options,
+    crash: u64,
+    acknowledged: &HashMap<u64, u64>,
+    promised: &mut Promised,
+) -> Found {
     let bank = bank(path, options).unwrap();
     let mut reader = bank.db.begin(Isolation::Snapshot).unwrap();
     let mut found = Found::default();
+    check_promises(&bank, &mut reader, crash, promised, &mut found);
     for worker in 0..WORKERS {
         let counter = format!("count/{worker}");
         let hot = reader.get(&bank.hot, counter.as_bytes()).unwrap().map_or(0, |bytes| number(&bytes));
@@ -308,6 +471,7 @@ const FAIL_POINTS: &[(&str, u64)] = &[
     ("checkpoint.before_sync", 4),
     ("checkpoint.before_rename", 4),
     ("checkpoint.after_rename", 4),
+    ("checkpoint.prepared_again", 4),
     ("checkpoint.before_manifest", 4),
     ("checkpoint.after_manifest", 4),
     ("files.before_rename", 6),
@@ -324,11 +488,20 @@ const FAIL_POINTS: &[(&str, u64)] = &[
     ("move.after_manifest", 6),
     ("move.switching", 6),
     ("move.switched", 6),
+    ("prepare.locked", 20),
+    ("prepare.after_append", 20),
+    ("prepare.commit_appended", 12),
+    ("prepare.rolled_back", 6),
 ];
 
 /// Lets a process work on a directory until it dies, at a fail point or by a signal after some time. Returns the last
-/// transaction of each worker that was acknowledged as durable, and true if it died at the fail point.
-fn crash(setting: &str, point: Option<(&str, u64)>, patience: Duration) -> (HashMap<u64, u64>, bool) {
+/// transaction of each worker that was acknowledged as durable, the prepared transactions, and true if it died at the
+/// fail point.
+fn crash(
+    setting: &str,
+    point: Option<(&str, u64)>,
+    patience: Duration,
+) -> (HashMap<u64, u64>, Promised, bool) {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.env(CHILD, setting);
     if let Some((name, visit)) = point {
@@ -338,8 +511,15 @@ fn crash(setting: &str, point: Option<(&str, u64)>, patience: Duration) -> (Hash
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let acks = std::thread::spawn(move || {
         let mut acks: HashMap<u64, u64> = HashMap::new();
+        let mut promised = Promised::default();
         for line in lines.map_while(Result::ok) {
             let mut words = line.split(' ');
+            if let [kind @ ("prepared" | "decided"), name, "."] = words.clone().collect::<Vec<_>>()[..] {
+                let promise = Promise::parse(name).unwrap();
+                let set = if kind == "prepared" { &mut promised.prepared } else { &mut promised.decided };
+                set.insert(promise);
+                continue;
+            }
             if let (Some("ack"), Some(worker), Some(done)) = (words.next(), words.next(), words.next()) {
                 // The last line may be cut short, because its writer was killed.
                 if let (Ok(worker), Ok(done)) = (worker.parse::<u64>(), done.parse::<u64>()) {
@@ -349,7 +529,7 @@ fn crash(setting: &str, point: Option<(&str, u64)>, patience: Duration) -> (Hash
                 }
             }
         }
-        acks
+        (acks, promised)
     });
     let until = Instant::now() + patience;
     let mut died = None;
@@ -365,7 +545,8 @@ fn crash(setting: &str, point: Option<(&str, u64)>, patience: Duration) -> (Hash
         use std::os::unix::process::ExitStatusExt;
         assert!(died.signal().is_some(), "the process ended by itself ({died}): {setting}");
     }
-    (acks.join().unwrap(), died.is_some())
+    let (acks, promised) = acks.join().unwrap();
+    (acks, promised, died.is_some())
 }
 
 const NAME: &str = "nothing_acknowledged_is_lost_and_nothing_is_there_in_part";
@@ -393,6 +574,8 @@ fn suite() -> ExitCode {
     let directory = tempfile::tempdir().unwrap();
     let mut random = 0x2545_F491_4F6C_DD1D;
     let mut acknowledged: Vec<HashMap<u64, u64>> = vec![HashMap::new(); 4];
+    let mut promised: [Promised; 4] = Default::default();
+    let (mut undecided, mut left_undecided) = (0, 0);
     let (mut hit, mut by_point, mut there) = (HashSet::new(), 0, [0; 4]);
     let (mut lost, mut partial, mut crash_number) = (0, 0, 0);
     loop {
@@ -421,13 +604,18 @@ fn suite() -> ExitCode {
             None => Duration::from_millis(20 + next(&mut random) % 300),
         };
         let setting = format!("{mode_index} {crash_number} {fat} {}", path.display());
-        let (acks, died) = crash(&setting, point, patience);
+        let (acks, promises, died) = crash(&setting, point, patience);
         if let Some((name, _)) = point.filter(|_| died) {
             by_point += 1;
             hit.insert(name);
         }
         acknowledged[mode_index].extend(acks);
-        let found = check(&path, mode(mode_index), &acknowledged[mode_index]);
+        promised[mode_index].prepared.extend(promises.prepared);
+        promised[mode_index].decided.extend(promises.decided);
+        let promises = &mut promised[mode_index];
+        let found = check(&path, mode(mode_index), crash_number, &acknowledged[mode_index], promises);
+        undecided += found.undecided;
+        left_undecided += u64::from(found.undecided > 0);
         for (kind, what) in found
             .lost
             .iter()
@@ -448,12 +636,15 @@ fn suite() -> ExitCode {
     let acknowledged: u64 = acknowledged.iter().flat_map(HashMap::values).sum();
     println!(
         "{crash_number} crashes ({by_point} at named places, {} of {} places), {crash_number} recoveries, {acknowledged} \
-         transactions acknowledged, {} there, lost {lost}, partial {partial}",
+         transactions acknowledged, {} there; {} prepared transactions, {} decided, undecided after {left_undecided} crashes; \
+         lost {lost}, partial {partial}",
         hit.len(),
         FAIL_POINTS.len(),
-        there.iter().sum::<u64>()
+        there.iter().sum::<u64>(),
+        promised.iter().map(|promised| promised.prepared.len()).sum::<usize>(),
+        promised.iter().map(|promised| promised.decided.len()).sum::<usize>(),
     );
     let all = hit.len() == FAIL_POINTS.len() || crashes < 3 * FAIL_POINTS.len() as u64 / 2;
-    let good = lost == 0 && partial == 0 && acknowledged > 0 && all;
+    let good = lost == 0 && partial == 0 && acknowledged > 0 && undecided > 0 && all;
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -26,7 +26,8 @@ impl Random {
     }
 }
 
-fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random) -> Result<()> {
+/// Runs a transaction. Prepares one of `prepares` and decides it some time later; none if that is zero.
+fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random, prepares: u64) -> Result<()> {
     let isolation = match random.below(8) {
         0 => Isolation::ReadCommitted,
         1..5 => Isolation::Snapshot,
@@ -64,7 +65,17 @@ fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random) -> Resul
             })?,
         }
     }
-    transaction.commit().map(drop)
+    if prepares == 0 || random.below(prepares) > 0 {
+        return transaction.commit().map(drop);
+    }
+    let name = transaction.number().to_string();
+    drop(transaction.prepare(&name)?);
+    // Some of these meet it, and fail.
+    for _ in 0..random.below(4) {
+        let _ = self::transaction(db, spaces, random, 0);
+    }
+    let decide = if random.below(3) == 0 { Database::roll_back_prepared } else { Database::commit_prepared };
+    decide(db, &name).map(drop)
 }
 
 /// Runs the threads for some time. Moves two keyspaces meanwhile if `moves`. Returns the faults, and the number of
@@ -87,7 +98,10 @@ fn stress(options: Options, time: Duration, moves: bool) -> (Vec<String>, u64) {
                 for (name, engine) in
                     [("a", Engine::Disk), ("d", Engine::Memory), ("a", Engine::Memory), ("d", Engine::Disk)]
                 {
-                    db.move_keyspace(name, engine).unwrap();
+                    // A prepared transaction may have used it, but not for long.
+                    while let Err(error) = db.move_keyspace(name, engine) {
+                        assert!(error.to_string().contains("prepared transaction"), "{error}");
+                    }
                 }
             }
         });
@@ -96,7 +110,7 @@ fn stress(options: Options, time: Duration, moves: bool) -> (Vec<String>, u64) {
             scope.spawn(move || {
                 let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ (thread + 1));
                 while Instant::now() < until {
-                    match transaction(db, spaces, &mut random) {
+                    match transaction(db, spaces, &mut random, 8) {
                         Ok(()) => {}
                         Err(error) => assert!(error.is_retryable(), "{error}"),
                     }
@@ -106,6 +120,8 @@ fn stress(options: Options, time: Duration, moves: bool) -> (Vec<String>, u64) {
     });
     let state = db.state();
     assert_eq!(state.running, []);
+    // While keyspaces move, few transactions leave these alone.
+    assert!((moves || state.prepared.prepared > 0) && state.prepared.undecided == 0, "{:?}", state.prepared);
     assert!(!moves || state.moves.done >= 4);
     assert!(state.csr.entries <= 10_000, "{:?}", state.csr);
     (oracle::check(&recorder.take()), state.committed.cross)

@@ -138,6 +138,49 @@ fn lose_a_half_behind_the_mark_of_closing(path: &Path) {
     std::process::abort();
 }
 
+/// Names of the cases of prepared transactions, and the engines that each one writes.
+const PREPARED: [(&str, &[usize]); 5] =
+    [("lost", &[1]), ("depends", &[1]), ("half", &[0, 1]), ("rollback", &[1]), ("read", &[0])];
+
+/// Prepares a transaction and decides it while one log is stopped. The other log gets what depends on that.
+fn decide_one_after_the_other(path: &Path, case: &str, engines: &[usize]) {
+    let pair = open(path, Durability::Full);
+    drop(pair.commit("key", "first", &[0, 1], None));
+    pair.db.sync().unwrap();
+    if case == "lost" {
+        // Records without timestamps are in the first log, whatever engines they are about.
+        stop(0);
+    }
+    if case == "depends" {
+        stop(1);
+        let _before = pair.commit("key", "lost", &[1], None);
+    }
+    let mut transaction = pair.db.begin(Isolation::Serializable).unwrap();
+    for engine in engines {
+        transaction.put(&pair.spaces[*engine], b"key", b"second").unwrap();
+    }
+    let _prepared = transaction.prepare("p").unwrap();
+    if case == "lost" {
+        let _after = pair.commit("other", "third", &[1], None);
+    }
+    if ["lost", "depends"].contains(&case) {
+        wait_for_the_other_log();
+        std::process::abort();
+    }
+    pair.db.sync().unwrap();
+    stop(usize::from(case == "half"));
+    let _decided = match case {
+        "rollback" => pair.db.roll_back_prepared("p").unwrap(),
+        _ => pair.db.commit_prepared("p").unwrap(),
+    };
+    if case != "half" {
+        // It could not have been committed before the decision, or has read what that wrote.
+        let _after = pair.commit("key", "third", &[1], Some(Isolation::Snapshot));
+    }
+    wait_for_the_other_log();
+    std::process::abort();
+}
+
 const CHILD: &str = "GEMEL_TWO_LOGS_CHILD";
 
 /// Not a test: the work of a child process.
@@ -154,6 +197,9 @@ fn work_until_the_abort() {
     let path = Path::new(words[4]);
     if words[0] == "mark" {
         return lose_a_half_behind_the_mark_of_closing(path);
+    }
+    if let Some((case, engines)) = PREPARED.iter().find(|(name, _)| *name == words[1]) {
+        return decide_one_after_the_other(path, case, engines);
     }
     let stopped = words[1].parse().unwrap();
     let reads = READS.iter().find(|(name, _)| *name == words[2]).unwrap().1;
@@ -204,5 +250,29 @@ fn a_cut_keeps_what_acknowledged_commits_depend_on() {
         let pair = open(&path, Durability::Full);
         assert_eq!(pair.rows("key"), ["first", "second"]);
         assert_eq!(pair.db.state().recovered.cut_records, cut_records);
+    }
+}
+
+#[test]
+fn a_decision_is_recovered_only_with_what_comes_before_it_in_the_other_log() {
+    for (case, engines) in PREPARED {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("db");
+        run(&format!("prepared {case} - -"), &path);
+        for (opening, cut_records) in [1, 0, 0].into_iter().enumerate() {
+            let pair = open(&path, Durability::Full);
+            assert_eq!(pair.rows("key"), ["first", "first"], "{case}");
+            assert_eq!(pair.rows("other"), ["-", "-"], "{case}");
+            assert_eq!(pair.db.state().recovered.cut_records, cut_records, "{case}");
+            let names: Vec<_> = pair.db.prepared().into_iter().map(|prepared| prepared.name).collect();
+            let is_lost = ["lost", "depends"].contains(&case);
+            assert_eq!(names, if is_lost { vec![] } else { vec!["p"] }, "{case}");
+            if opening < 2 || is_lost {
+                continue;
+            }
+            pair.db.commit_prepared("p").unwrap().wait().unwrap();
+            let rows = [0, 1].map(|engine| if engines.contains(&engine) { "second" } else { "first" });
+            assert_eq!(pair.rows("key"), rows, "{case}");
+        }
     }
 }

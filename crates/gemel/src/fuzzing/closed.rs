@@ -25,7 +25,8 @@ fn options(log: LogMode) -> Options {
     Options { log, compression, cache_bytes: 1 << 20, ..Options::default() }
 }
 
-/// Makes a database with a table, an index and a keyspace in each engine. All have rows in files and in the log.
+/// Makes a database with a table, an index and a keyspace in each engine. All have rows in files and in the log. One
+/// prepared transaction is undecided, one is committed, and one is rolled back.
 fn make(path: &Path, log: LogMode) {
     let db = Database::open(path, options(log)).unwrap();
     for first in [0, 10] {
@@ -46,10 +47,22 @@ fn make(path: &Path, log: LogMode) {
             db.checkpoint().unwrap();
         }
     }
+    for name in ["undecided", "rolled back", "committed"] {
+        let mut transaction = db.begin(Isolation::Serializable).unwrap();
+        for engine in ENGINES {
+            let notes = db.keyspace(&format!("{} notes", engine.name()), engine).unwrap();
+            assert!(transaction.get(&notes, b"guard").unwrap().is_none());
+            transaction.put(&notes, name.as_bytes(), &[b'p'; 50]).unwrap();
+        }
+        transaction.prepare(name).unwrap().wait().unwrap();
+    }
+    db.commit_prepared("committed").unwrap().wait().unwrap();
+    db.roll_back_prepared("rolled back").unwrap().wait().unwrap();
     db.close().unwrap();
 }
 
-/// Returns everything in a database: the rows of each table by key and by index, and the keyspaces.
+/// Returns everything in a database: the rows of each table by key and by index, the keyspaces, and the prepared
+/// transactions with what is theirs.
 fn content(path: &Path, log: LogMode) -> Result<Rows> {
     let db = Database::open(path, options(log))?;
     let mut transaction = db.begin(Isolation::Snapshot)?;
@@ -70,6 +83,19 @@ fn content(path: &Path, log: LogMode) -> Result<Rows> {
             rows.push([key, value].concat());
             ControlFlow::Continue(())
         })?;
+    }
+    for prepared in db.prepared() {
+        rows.push(format!("{} {} {}", prepared.name, prepared.rows, prepared.bytes).into_bytes());
+        let mut free = Vec::new();
+        for (engine, key) in
+            ENGINES.into_iter().flat_map(|engine| [(engine, &b"guard"[..]), (engine, b"undecided")])
+        {
+            let notes = db.keyspace(&format!("{} notes", engine.name()), engine)?;
+            let mut other = db.begin(Isolation::Snapshot)?;
+            other.delete(&notes, key)?;
+            free.push(u8::from(other.commit().is_ok()));
+        }
+        rows.push(free);
     }
     Ok(rows)
 }
