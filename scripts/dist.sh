@@ -39,6 +39,27 @@ for argument in "$@"; do
     esac
 done
 
+# Returns true if a product is to be made.
+wants() {
+    [ ${#wanted[@]} -eq 0 ] || [[ " ${wanted[*]} " == *" $1 "* ]]
+}
+
+# Stops if the plan can't be carried out to its end: a build takes long.
+check_plan() {
+    local arch host
+    host=$(uname -m)
+    [ ${#archs[@]} -gt 0 ] || fail "DIST_ARCHS names no architecture: use x86_64, aarch64 or both"
+    for arch in "${archs[@]}"; do
+        debian "$arch" >/dev/null
+    done
+    if wants pages && [ ! -x "$(stage "$host")/lydite" ]; then
+        wants programs && [[ " ${archs[*]} " == *" $host "* ]] ||
+            fail "the program of this machine writes the manual: make the programs of $host too, or leave pages out"
+    fi
+    [ "$twice" = no ] || git diff --quiet HEAD ||
+        fail "--twice builds the commit: commit or stash your changes first"
+}
+
 # Runs an action for a product and its architectures, and keeps what it prints: for_product ACTION PRODUCT ARCHITECTURES
 for_product() {
     local action=$1 product=$2 arch list=("") log begun
@@ -72,7 +93,6 @@ files_of() {
 
 build_twice() {
     local second=$DIST_WORK/second first files file failed=0
-    git diff --quiet HEAD || fail "--twice builds the commit: commit or stash your changes first"
     rm -rf "$second"
     mkdir -p "$second/lydite-src"
     git archive HEAD | tar -x -C "$second/lydite-src"
@@ -92,12 +112,13 @@ build_twice() {
     [ "$failed" -eq 0 ] || fail "two builds of one commit differ"
 }
 
+check_plan
 mkdir -p "$DIST_OUT/log"
 stamp=$DIST_WORK/begun
 touch "$stamp"
 while read -r product which; do
     [ -n "$product" ] || continue
-    if [ ${#wanted[@]} -eq 0 ] || [[ " ${wanted[*]} " == *" $product "* ]]; then
+    if wants "$product"; then
         # Programs of a trial may read their input, which is the rest of the table here.
         for_product make "$product" "$which" </dev/null
         [ "$trying" = no ] || for_product try "$product" "$which" </dev/null
