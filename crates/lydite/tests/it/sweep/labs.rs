@@ -1,7 +1,8 @@
 //! Sweeps that start labs: real clusters, which end with the sweep unless they ran before.
 
 use super::Bench;
-use crate::program::{Program, json, text};
+use crate::program::{Program, has_each, json, longer_windows, text};
+use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -98,7 +99,13 @@ fn a_sweep_starts_the_cluster_of_each_point_and_ends_it() {
     let problem = "--set nodes: \"4\" is no value of axis nodes: use some of 2, 3, 9";
     assert!(unknown.only_error().contains(problem), "{unknown:?}");
 
-    let ended = labs.sweep(&[]).run().code(0);
+    let (labs, ended) = longer_windows(|window| {
+        let labs = Labs::new(&CLUSTERS.replace(r#""1s""#, &format!("{window:?}")));
+        let ended = labs.sweep(&[]).run().code(0);
+        let points = labs.bench.summary()["points"].as_array().unwrap().clone();
+        let result = |point: &Value| json(&labs.bench.out().join(point["runs"][0]["file"].as_str().unwrap()));
+        points.iter().all(|point| has_each(&result(point), &["stock_level"])).then_some((labs, ended))
+    });
     assert!(ended.stdout.contains("2 complete runs"), "{ended:?}");
     assert!(ended.stdout.contains("Throughput of each node: supported: All sizes answer"), "{ended:?}");
     assert!(!labs.directory().exists(), "the labs have ended");
