@@ -192,9 +192,13 @@ pub struct Options {
     /// writes them into the log again.
     pub prepared_limit_bytes: u64,
     /// Bytes of log between checkpoints. The database also keeps older log files, at most as many bytes, and overwrites
-    /// them instead of making new files. Each has 64 MiB. They are removed when the database is closed, and when the disk
-    /// is full.
+    /// them instead of making new files. Each counts as `log_segment_bytes`. They are removed when the database is closed,
+    /// and when the disk is full.
     pub checkpoint_log_bytes: u64,
+    /// Bytes of a log file, after which the next one begins; from 4 KiB to 1 GiB. A larger batch of commits gets a file of
+    /// its own. A checkpoint frees whole files only, so the log takes up to one file more than it needs, and an opening
+    /// reads each file into memory. Commits wait for two syncs when a file begins, so small files make them slower.
+    pub log_segment_bytes: u64,
     /// The behaviour when the disk has no space for the log.
     pub full_disk: FullDisk,
 }
@@ -220,6 +224,8 @@ impl Default for Options {
             prepared_limit: 1000,
             prepared_limit_bytes: 256 << 20,
             checkpoint_log_bytes: 1 << 30,
+            // Short in unit tests, so files are dropped and overwritten in all tests of faults.
+            log_segment_bytes: if cfg!(test) { 4 << 10 } else { 64 << 20 },
             full_disk: FullDisk::default(),
         }
     }
@@ -258,6 +264,9 @@ impl Options {
         }
         if self.checkpoint_log_bytes < 1 << 20 {
             wrong.push("checkpoint_log_bytes must be at least 1048576");
+        }
+        if !(4 << 10..=1 << 30).contains(&self.log_segment_bytes) {
+            wrong.push("log_segment_bytes must be from 4096 to 1073741824");
         }
         if self.durability == Durability::Relaxed(Duration::ZERO) {
             wrong.push("the interval of relaxed durability must not be zero: use full durability");

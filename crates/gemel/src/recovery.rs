@@ -175,6 +175,7 @@ pub(crate) fn recover(
                 gather: options.gather,
                 full_disk: options.full_disk,
                 spare_bytes: options.checkpoint_log_bytes / names.len() as u64,
+                segment_bytes: options.log_segment_bytes,
             },
         )?);
     }

@@ -236,7 +236,10 @@ fn invalid_options_are_reported_all_at_once_before_anything_is_made() {
         max_snapshot_age: Some(Duration::from_millis(999)),
         memory_limit_bytes: 0,
         pending_limit_bytes: 0,
+        background_bytes_per_second: Some(0),
+        prepared_limit_bytes: (512 << 20) + 1,
         checkpoint_log_bytes: 0,
+        log_segment_bytes: (1 << 30) + 1,
         durability: Durability::Relaxed(Duration::ZERO),
         ..Options::default()
     };
@@ -251,7 +254,10 @@ fn invalid_options_are_reported_all_at_once_before_anything_is_made() {
             "max_snapshot_age",
             "memory_limit_bytes",
             "pending_limit_bytes",
+            "background_bytes_per_second",
+            "prepared_limit_bytes",
             "checkpoint_log_bytes",
+            "log_segment_bytes",
             "relaxed",
         ],
     );
@@ -267,6 +273,8 @@ fn invalid_options_are_reported_all_at_once_before_anything_is_made() {
         let options = Options { gather: Some(gather), durability, ..Options::default() };
         assert_words(&usage(Database::open(&place.path, options)), &["gather", words]);
     }
+    let options = Options { log_segment_bytes: 4095, ..Options::default() };
+    assert_words(&usage(Database::open(&place.path, options)), &["log_segment_bytes", "4096"]);
     assert!(!place.path.exists());
     // Without a cache the engine is slow, but correct.
     let db = Database::open(&place.path, Options { cache_bytes: 0, ..self::options() }).unwrap();
@@ -288,7 +296,11 @@ fn the_largest_values_of_all_options_work() {
             write_buffer_bytes: u64::MAX,
             memory_limit_bytes: u64::MAX,
             pending_limit_bytes: u64::MAX,
+            background_bytes_per_second: Some(u64::MAX),
+            prepared_limit: usize::MAX,
+            prepared_limit_bytes: 512 << 20,
             checkpoint_log_bytes: u64::MAX,
+            log_segment_bytes: 1 << 30,
             ..Options::default()
         };
         for row in 0..3_u8 {

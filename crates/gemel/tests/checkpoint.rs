@@ -73,16 +73,17 @@ fn names(path: &std::path::Path, suffix: &str) -> Vec<String> {
 
 #[test]
 fn log_files_before_a_checkpoint_are_overwritten_and_gone_when_the_database_is_closed_or_was_killed() {
-    const SEGMENT: u64 = 64 << 20;
+    const SEGMENT: u64 = 1 << 20;
     let directory = tempfile::tempdir().unwrap();
     let (path, copy) = (directory.path().join("db"), directory.path().join("copy"));
-    let options = Options { checkpoint_log_bytes: 3 * SEGMENT, ..Options::default() };
+    let options =
+        Options { checkpoint_log_bytes: 3 * SEGMENT, log_segment_bytes: SEGMENT, ..Options::default() };
     let db = Database::open(&path, options.clone()).unwrap();
     let rows = db.keyspace("rows", Engine::Memory).unwrap();
     let write = |byte: u8, segments: u64| {
         for _ in 0..segments * 8 {
             let mut transaction = db.begin(Isolation::Snapshot).unwrap();
-            transaction.put(&rows, b"key", &vec![byte; 8 << 20]).unwrap();
+            transaction.put(&rows, b"key", &vec![byte; SEGMENT as usize / 8]).unwrap();
             transaction.commit().unwrap().wait().unwrap();
         }
     };
@@ -106,7 +107,7 @@ fn log_files_before_a_checkpoint_are_overwritten_and_gone_when_the_database_is_c
         let db = Database::open(path, options.clone()).unwrap();
         let rows = db.keyspace("rows", Engine::Memory).unwrap();
         let mut transaction = db.begin(Isolation::Snapshot).unwrap();
-        assert_eq!(transaction.get(&rows, b"key").unwrap().unwrap(), vec![2; 8 << 20]);
+        assert_eq!(transaction.get(&rows, b"key").unwrap().unwrap(), vec![2; SEGMENT as usize / 8]);
         assert!(names(path, ".spare").is_empty() && db.state().log_spare_bytes == 0);
     }
 }

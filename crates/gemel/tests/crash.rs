@@ -46,12 +46,14 @@ fn options(log: LogMode, commit_stamps: CommitStamps) -> Options {
         log,
         commit_stamps,
         durability: Durability::Full,
-        // Half of the combinations have compressed files, and those a limit of background writing.
+        // Half of the combinations have compressed files, a limit of background writing, and small files of the log, which
+        // are overwritten many times.
         compression: match commit_stamps {
             CommitStamps::Latched => Compression::None,
             CommitStamps::Independent => Compression::Lz4,
         },
         background_bytes_per_second: (commit_stamps == CommitStamps::Independent).then_some(4 << 20),
+        log_segment_bytes: if commit_stamps == CommitStamps::Independent { 64 << 10 } else { 64 << 20 },
         // Small, so checkpoints, flushes and compactions happen within a second.
         checkpoint_log_bytes: 1 << 20,
         write_buffer_bytes: 1 << 18,

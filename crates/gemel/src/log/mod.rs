@@ -43,10 +43,6 @@ use std::time::Duration;
 use waiter::Waiter;
 use writer::Writer;
 
-/// Maximum length of a segment in bytes, except that a longer batch gets a segment of its own. Unit tests have short ones,
-/// so segments are dropped and overwritten in all tests of faults.
-const SEGMENT_BYTES: u64 = if cfg!(test) { 4 << 10 } else { 64 << 20 };
-
 /// The work of writing a log since the database was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -95,11 +91,14 @@ pub(crate) struct Policy {
     pub(crate) full_disk: FullDisk,
     /// Maximum number of bytes in dropped segments that are kept, to be overwritten.
     pub(crate) spare_bytes: u64,
+    /// See [`Options::log_segment_bytes`](crate::Options::log_segment_bytes).
+    pub(crate) segment_bytes: u64,
 }
 
 impl From<Durability> for Policy {
     fn from(durability: Durability) -> Self {
-        Self { durability, gather: None, full_disk: FullDisk::default(), spare_bytes: 0 }
+        let segment_bytes = crate::Options::default().log_segment_bytes;
+        Self { durability, gather: None, full_disk: FullDisk::default(), spare_bytes: 0, segment_bytes }
     }
 }
 
@@ -181,21 +180,10 @@ impl Log {
         end: Lsn,
         policy: impl Into<Policy>,
     ) -> Result<Arc<Self>> {
-        Self::open_with(files, directory, name, owner, end, policy.into(), SEGMENT_BYTES)
-    }
-
-    fn open_with(
-        files: Arc<dyn Files>,
-        directory: &Path,
-        name: &'static str,
-        owner: impl Into<Owner>,
-        end: Lsn,
-        policy: Policy,
-        segment_bytes: u64,
-    ) -> Result<Arc<Self>> {
+        let policy = policy.into();
         files.create_dir(directory)?;
         reader::truncate(&*files, directory, name, end)?;
-        let limits = Limits { segment: segment_bytes, spares: policy.spare_bytes };
+        let limits = Limits { segment: policy.segment_bytes, spares: policy.spare_bytes };
         let segments = Arc::new(Segments::find(Arc::clone(&files), directory, name, owner.into(), limits)?);
         let Newest { mut file, header } = match segments.newest()? {
             Some(newest) => newest,

@@ -31,8 +31,9 @@ const IN_BLOCKS: Shape = Shape {
 };
 
 fn try_open(files: &FaultyFiles, end: Lsn, shape: Shape, spares: u64) -> Result<Arc<Log>> {
-    let policy = Policy { spare_bytes: spares * shape.segment, ..Durability::Full.into() };
-    Log::open_with(Arc::new(files.clone()), dir(), "main", DATABASE, end, policy, shape.segment)
+    let segment_bytes = shape.segment;
+    let policy = Policy { spare_bytes: spares * segment_bytes, segment_bytes, ..Durability::Full.into() };
+    Log::open(Arc::new(files.clone()), dir(), "main", DATABASE, end, policy)
 }
 
 fn open(files: &FaultyFiles, shape: Shape, spares: u64) -> Arc<Log> {
@@ -247,9 +248,8 @@ fn real_segments_are_overwritten_in_place() {
     let directory = tempfile::tempdir().unwrap();
     let files: Arc<dyn Files> = Arc::new(RealFiles);
     let segment = 1 << 20;
-    let policy = Policy { spare_bytes: 4 * segment, ..Durability::Full.into() };
-    let log =
-        Log::open_with(files.clone(), directory.path(), "main", DATABASE, Lsn(0), policy, segment).unwrap();
+    let policy = Policy { spare_bytes: 4 * segment, segment_bytes: segment, ..Durability::Full.into() };
+    let log = Log::open(files.clone(), directory.path(), "main", DATABASE, Lsn(0), policy).unwrap();
     let segments = || list_segments(&*files, directory.path(), "main").unwrap();
     let write = |byte: u8, more: usize| {
         let until = segments().len() + more;

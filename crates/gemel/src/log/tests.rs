@@ -30,7 +30,8 @@ pub(super) fn open(files: &FaultyFiles, end: Lsn, durability: Durability, segmen
 }
 
 pub(super) fn open_by(files: &FaultyFiles, end: Lsn, policy: Policy, segment_bytes: u64) -> Arc<Log> {
-    Log::open_with(Arc::new(files.clone()), dir(), "main", DATABASE, end, policy, segment_bytes).unwrap()
+    let policy = Policy { segment_bytes, ..policy };
+    Log::open(Arc::new(files.clone()), dir(), "main", DATABASE, end, policy).unwrap()
 }
 
 fn full(files: &FaultyFiles) -> Arc<Log> {
@@ -80,9 +81,7 @@ fn records_are_read_back_over_many_segments_and_openings() {
     let files: Arc<dyn Files> = Arc::new(RealFiles);
     let (mut end, mut expected) = (Lsn(0), Vec::new());
     for opening in 0..3_u8 {
-        let log =
-            Log::open_with(files.clone(), directory.path(), "main", 1, end, Durability::Full.into(), 4096)
-                .unwrap();
+        let log = Log::open(files.clone(), directory.path(), "main", 1, end, Durability::Full).unwrap();
         for record in 0..100_u8 {
             let payload = vec![record; usize::from(record) * 3 + usize::from(opening)];
             let before = log.end();

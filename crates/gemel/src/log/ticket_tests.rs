@@ -230,8 +230,8 @@ fn durable_commits_per_second() {
     for in_flight in [1, 64, 1024] {
         let path = directory.path().join(in_flight.to_string());
         // The segments of unit tests are short.
-        let (policy, segment) = (Durability::Full.into(), 64 << 20);
-        let log = Log::open_with(Arc::new(RealFiles), &path, "main", 1, Lsn(0), policy, segment).unwrap();
+        let policy = Policy { segment_bytes: 64 << 20, ..Durability::Full.into() };
+        let log = Log::open(Arc::new(RealFiles), &path, "main", 1, Lsn(0), policy).unwrap();
         let begun = Instant::now();
         let commits: u64 = std::thread::scope(|scope| {
             let work = || {
