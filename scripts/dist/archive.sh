@@ -18,6 +18,8 @@ bcj=
 
 make_archives() {
     local from place=$DIST_WORK/archive/$name file
+    need_made programs "$arch"
+    need_made pages "$arch"
     from=$(stage "$arch")
     rm -rf "$place" "$place-debug"
     for file in lydite gemel; do
@@ -34,6 +36,7 @@ make_archives() {
     pack "$place" "$archive" "$bcj"
     pack "$place-debug" "$debug"
     at_most "$archive" "$ARCHIVE_LIMIT"
+    mark_made archive "$arch" "$(basename "$archive")" "$(basename "$debug")"
 }
 
 try() {

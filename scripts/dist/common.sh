@@ -31,23 +31,68 @@ fail() {
 # Else a command that fails within $(...) does not end it.
 shopt -s inherit_errexit 2>/dev/null || fail "bash $BASH_VERSION is too old: use 4.4 or newer"
 
+# The version as Cargo.toml has it, which is also that of file names and tags: 1.0.0, or 1.0.0-rc.1.
 version() {
     sed -n '/^version = /{s/^version = "\(.*\)"$/\1/p;q}' Cargo.toml
 }
 
-# Runs git in these sources, unless they are a copy within the repository of something else.
-of_git() {
+# Prints the version with other words for alpha, beta and rc of a pre-release: version_as ALPHA BETA RC. Each has the
+# sign before it and a $ for the number.
+version_as() {
+    local version number form
+    version=$(version)
+    number=${version##*.}
+    case $version in
+    *-alpha.*) form=$1 ;;
+    *-beta.*) form=$2 ;;
+    *-rc.*) form=$3 ;;
+    *-*) form= ;;
+    *)
+        echo "$version"
+        return
+        ;;
+    esac
+    [ -n "$form" ] && [[ $version =~ ^[0-9.]+-[a-z]+\.[0-9]+$ ]] ||
+        fail "version $version: Python has no such pre-release: use -alpha.N, -beta.N or -rc.N"
+    echo "${version%%-*}${form//\$/$number}"
+}
+
+# The version as Python packages have it: 1.0.0rc1 for 1.0.0-rc.1.
+python_version() {
+    version_as 'a$' 'b$' 'rc$'
+}
+
+# The version as Debian packages have it: 1.0.0~rc.1 for 1.0.0-rc.1, since ~ sorts before the end.
+debian_version() {
+    version_as '~alpha.$' '~beta.$' '~rc.$'
+}
+
+# Returns true if these sources are a git repository, and no copy within the repository of something else.
+is_repository() {
     local above
-    if ! above=$(git rev-parse --show-prefix) || [ -n "$above" ] || ! git "$@"; then
+    above=$(git rev-parse --show-prefix 2>/dev/null) && [ -z "$above" ]
+}
+
+# Runs git in these sources.
+of_git() {
+    if ! is_repository || ! git "$@"; then
         fail "no git repository: set LYDITE_COMMIT and SOURCE_DATE_EPOCH to commit and date of these sources"
     fi
+}
+
+# Stops if a file differs from the commit, or is not in it.
+check_clean() {
+    local changes
+    changes=$(of_git status --porcelain)
+    [ -z "$changes" ] ||
+        fail "the sources differ from the commit that the products would name: commit, ignore or delete" \
+            "$(awk 'NR > 5 { printf ", …"; exit } { printf "%s%s", (NR > 1 ? ", " : ""), substr($0, 4) }' <<<"$changes")${1:-}"
 }
 
 # Commit and date come from git, or from whoever exported the sources.
 if [ -z "${LYDITE_COMMIT:-}" ]; then
     LYDITE_COMMIT=$(of_git rev-parse --verify HEAD)
-    git diff --quiet HEAD ||
-        fail "the sources differ from the commit that programs and bill would name: commit them, or set LYDITE_COMMIT"
+    check_clean ", or set LYDITE_COMMIT"
 fi
 [ -n "${SOURCE_DATE_EPOCH:-}" ] || SOURCE_DATE_EPOCH=$(of_git show --no-patch --format=%ct HEAD)
 export LYDITE_COMMIT SOURCE_DATE_EPOCH
@@ -73,11 +118,73 @@ pages() {
     echo "$DIST_WORK/pages"
 }
 
+# Copies the files of a directory that belong to the sources: those that git tracks, or all of an export.
+# copy_sources DIRECTORY TO
+copy_sources() {
+    local file
+    rm -rf "$2"
+    while IFS= read -r -d '' file; do
+        install_file 644 "$1/$file" "$2/$file"
+    done < <(cd "$1" && if [ -n "$tracked" ]; then git ls-files -z; else find . -type f -printf '%P\0'; fi)
+}
+tracked=
+! is_repository || tracked=yes
+
+# File that says of which version and commit a product was made, with the sums of its files: mark_of PRODUCT ARCH. ARCH is
+# `none` for a product that has no architecture.
+mark_of() {
+    echo "$(stage "$2")/$1.made"
+}
+
+# Notes that a product is made, of this version and commit: mark_made PRODUCT ARCH [FILE]... Files are in DIST_OUT.
+mark_made() {
+    local mark
+    mark=$(mark_of "$1" "$2")
+    mkdir -p "$(dirname "$mark")"
+    echo "$(version) $LYDITE_COMMIT" >"$mark"
+    [ $# -le 2 ] || (cd "$DIST_OUT" && sha256sum -- "${@:3}") >>"$mark"
+}
+
+# Prints the sums of the files of a product: sums_of PRODUCT ARCH
+sums_of() {
+    sed 1d "$(mark_of "$1" "$2")"
+}
+
+# Returns true if a product of this version and commit is there, and its files are as they were made.
+is_made() {
+    local mark sums
+    mark=$(mark_of "$1" "$2")
+    [ -e "$mark" ] && [ "$(head -n 1 "$mark")" = "$(version) $LYDITE_COMMIT" ] || return 1
+    sums=$(sums_of "$1" "$2")
+    [ -z "$sums" ] || (cd "$DIST_OUT" && sha256sum --check --status --strict <<<"$sums" 2>/dev/null)
+}
+
+# Stops unless a product that another one needs is of this version and commit: need_made PRODUCT ARCH
+need_made() {
+    local mark of
+    is_made "$1" "$2" && return
+    mark=$(mark_of "$1" "$2")
+    of="there are none"
+    [ ! -e "$mark" ] || of="those in $(dirname "$mark") are of $(head -n 1 "$mark"), or were changed"
+    fail "$1 of $2 of version $(version), commit $LYDITE_COMMIT: $of: make them too, with" \
+        "make dist ARGS='… $1 …'"
+}
+
+# Stops unless Python can make the environment of the tools.
+check_python() {
+    command -v python3 >/dev/null || scripts/install-packages.sh "Python 3 (python3)" python3 >&2
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+        fail "$(python3 --version) is too old for the scripts of make dist: put Python 3.11 or newer on the PATH"
+    # Debian has it apart.
+    python3 -c 'import ensurepip, venv' 2>/dev/null ||
+        scripts/install-packages.sh "Python's venv (python3-venv)" python3-venv >&2
+}
+
 # Python with the tools of requirements.txt.
 tools() {
     local place=$DIST_WORK/venv wanted=scripts/dist/requirements.txt
     if ! cmp -s "$wanted" "$place/requirements.txt"; then
-        command -v python3 >/dev/null || scripts/install-packages.sh "Python 3 (python3)" python3 >&2
+        check_python
         python3 -m venv --clear "$place" >&2 || fail "python3 -m venv fails: install Debian's python3-venv"
         "$place/bin/pip" install --quiet --require-virtualenv -r "$wanted" >&2 ||
             fail "the tools of $wanted can't be installed: the message of pip is above"

@@ -18,10 +18,7 @@ if [ "$arch" != "$(uname -m)" ]; then
     echo "    no image of $arch on this machine"
     exit
 fi
-if [ "$(id -u)" -ne 0 ]; then
-    echo "    no image: the root that it is made from needs root"
-    exit
-fi
+[ "$(id -u)" -eq 0 ] || fail "the image is made from a root of debootstrap, which needs root"
 
 # buildah with a store of its own: images of this machine are neither seen nor changed.
 images() {
@@ -44,6 +41,7 @@ make_base() {
 
 make_image() {
     local context=$DIST_WORK/context layout=$DIST_WORK/oci
+    need_made archive "$arch"
     images inspect --type image "$base" >/dev/null 2>&1 || make_base
     # The archive of this build, wherever its products are.
     rm -rf "$context"
@@ -58,6 +56,7 @@ make_image() {
     images push --quiet "$image" "oci:$layout:lydite:$(version)"
     plain_tar "$layout" blobs index.json oci-layout >"$product"
     show_size "$product"
+    mark_made container "$arch" "$(basename "$product")"
 }
 
 try() {

@@ -12,6 +12,7 @@ make)
     # Cargo makes and uploads it by itself, so it is no file of a release.
     # shellcheck disable=SC2086 # flags, split on purpose
     cargo package ${CARGO_FLAGS:---locked} --allow-dirty --list -p gemel | grep -cx 'src/.*' >/dev/null
+    mark_made crate none
     ;;
 try)
     # shellcheck disable=SC2086 # flags, split on purpose

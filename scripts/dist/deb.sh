@@ -11,8 +11,9 @@ cd "$(dirname "$0")/../.."
 
 action=$1 arch=$2
 # A revision of 1: a version of a package, not of a program that Debian itself makes.
-full=$(version)-1
-package=$DIST_OUT/lydite_${full}_$(debian "$arch").deb
+full=$(debian_version)-1
+# Not with the ~ of a pre-release, which GitHub replaces in the names of files.
+package=$DIST_OUT/lydite_$(version)-1_$(debian "$arch").deb
 maintainer=${DIST_MAINTAINER:-Lydite developers <lydite@users.noreply.github.com>}
 
 # Libraries of the system that the programs load, as packages.
@@ -90,6 +91,8 @@ END
 
 make_package() {
     local from tree=$DIST_WORK/deb/$arch file doc
+    need_made programs "$arch"
+    need_made pages "$arch"
     from=$(stage "$arch")
     rm -rf "$tree"
     doc=$tree/usr/share/doc/lydite
@@ -119,6 +122,7 @@ make_package() {
     # Times up to SOURCE_DATE_EPOCH stay, later ones become it.
     dpkg-deb --root-owner-group -Zxz --build "$tree" "$package" >/dev/null
     show_size "$package"
+    mark_made deb "$arch" "$(basename "$package")"
 }
 
 try() {

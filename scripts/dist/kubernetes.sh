@@ -10,7 +10,12 @@ cd "$(dirname "$0")/../.."
 versions=(1.28.0 1.37.0)
 
 case $1 in
-make) pack deploy "$DIST_OUT/lydite-$(version)-deploy.tar.xz" ;;
+make)
+    product=lydite-$(version)-deploy.tar.xz
+    copy_sources deploy "$DIST_WORK/kubernetes/deploy"
+    pack "$DIST_WORK/kubernetes/deploy" "$DIST_OUT/$product"
+    mark_made kubernetes none "$product"
+    ;;
 try)
     tools=$(tools)
     for version in "${versions[@]}"; do

@@ -13,7 +13,6 @@ write_pages() {
     local place program
     place=$(pages)
     program=$(stage "$(uname -m)")/lydite
-    [ -x "$program" ] || fail "$program: not found: build the programs of this machine's architecture first"
     rm -rf "$place"
     mkdir -p "$place/completions"
     "$program" man "$place/man" >/dev/null
@@ -25,9 +24,12 @@ write_pages() {
 
 case $action in
 make)
+    need_made programs "$(uname -m)"
+    need_made programs "$arch"
     tools=$(tools)
     write_pages
     "$tools/python" scripts/dist/crates.py "$arch-unknown-linux-gnu" "$(stage "$arch")"
+    mark_made pages "$arch"
     ;;
 try)
     for reader in man:man-db zsh:zsh fish:fish; do

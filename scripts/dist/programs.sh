@@ -3,6 +3,7 @@
 # and splits their debug information off. Two builds of one commit give the same bytes, wherever the sources are.
 #
 # usage: scripts/dist/programs.sh make|try x86_64|aarch64
+#        scripts/dist/programs.sh check ARCH...     stops if Rust lacks something for these architectures
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/dist/common.sh
@@ -20,13 +21,25 @@ mapped_paths() {
     printf '%s\n' "$cargo=/cargo" "$PWD=/lydite" "$built=/lydite/target"
 }
 
+# Stops if Rust can't build programs of an architecture, or split them: check ARCH...
+check() {
+    local arch target libraries
+    for arch in "$@"; do
+        target=$arch-unknown-linux-gnu
+        # Not by rustup, which other installations of Rust do not have.
+        libraries=$(rustc --print target-libdir --target "$target")
+        compgen -G "$libraries/libstd-*" >/dev/null || rustup target add "$target" ||
+            fail "no Rust for $target: rustup target add $target"
+    done
+    objcopy --version >/dev/null || fail "Rust's own objcopy is missing: use a toolchain of rustup"
+}
+
 build() {
     local bin flags=() line separator=$'\x1f' tools paths
     scripts/install-build-deps.sh
     tools=$(tools)
     paths=$(mapped_paths)
-    rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target" ||
-        fail "no Rust for $target: rustup target add $target"
+    check "$arch"
     while IFS= read -r line; do
         flags+=("--remap-path-prefix=$line")
         CFLAGS="${CFLAGS:-} -ffile-prefix-map=$line"
@@ -41,9 +54,12 @@ build() {
     "$tools/cargo-zigbuild" build ${CARGO_FLAGS:---locked} --release --target "$target.$GLIBC" \
         -p lydite -p gemel --bins
     mkdir -p "$place"
+    # What is made from these programs is no longer of their commit.
+    rm -f "$place"/*.made
     for bin in lydite gemel; do
         split "${CARGO_TARGET_DIR:-target}/$target/release/$bin" "$place" "$bin"
     done
+    mark_made programs "$arch"
 }
 
 # Runs the objcopy that comes with Rust, which knows all architectures.
@@ -86,6 +102,7 @@ try() {
 }
 
 case $action in
+check) check "${@:2}" ;;
 make) build ;;
 try) try ;;
 *) fail "no action $action: use make or try" ;;

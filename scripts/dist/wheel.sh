@@ -12,21 +12,25 @@ action=$1 arch=$2
 platform=manylinux2014_$arch
 # The same, for installers that know the name of the C library only.
 tag=py3-none-manylinux_${GLIBC//./_}_$arch.$platform
-wheel=$DIST_OUT/lydite-$(version)-$tag.whl
+wheel=$DIST_OUT/lydite-$(python_version)-$tag.whl
 
 make_wheel() {
-    local info=$DIST_WORK/wheel/$arch tools from
+    local info=$DIST_WORK/wheel/$arch module=$DIST_WORK/wheel/$arch-module/lydite tools from
+    need_made programs "$arch"
+    need_made pages "$arch"
     tools=$(tools)
     from=$(stage "$arch")
     rm -rf "$info"
     mkdir -p "$info"
     "$tools/maturin" pep517 write-dist-info --metadata-directory "$info" --target "$arch-unknown-linux-gnu" \
         --compatibility manylinux2014 --manifest-path crates/lydite/Cargo.toml >/dev/null
-    rm -f "$DIST_OUT"/lydite-*"_$arch".whl
-    "$tools/python" scripts/dist/wheel.py --dist-info "$info"/*.dist-info --tag "$tag" --module sdk/python/lydite \
+    copy_sources sdk/python/lydite "$module"
+    rm -f "$wheel"
+    "$tools/python" scripts/dist/wheel.py --dist-info "$info"/*.dist-info --tag "$tag" --module "$module" \
         --scripts "$from/lydite" "$from/gemel" --data "$from/LICENSES.txt" "$from/lydite.cdx.json" --out "$DIST_OUT" >/dev/null
     [ -e "$wheel" ] || fail "maturin has other names than $wheel: $(ls "$info")"
     show_size "$wheel"
+    mark_made wheel "$arch" "$(basename "$wheel")"
 }
 
 try() {

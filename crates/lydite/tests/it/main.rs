@@ -16,6 +16,7 @@ mod csv;
 mod csv_foreign;
 mod disclose;
 mod disk_full;
+mod dist_script;
 mod driver;
 mod endpoints;
 mod every_target;
