@@ -15,8 +15,13 @@
 #   --comment NUMBER            write the summary as a comment of this pull request, by `gh`; later runs replace it
 #
 # LYDITE names the program [default: lydite]. GITHUB_REPOSITORY names the repository of the pull request. The exit code
-# is that of the first run that failed, else that of `lydite compare`.
+# is that of the first run that failed, else that of `lydite compare`. `gh` takes the token of GH_TOKEN or GITHUB_TOKEN;
+# no other command gets it. With GITHUB_OUTPUT, directory and exit code are outputs of the step.
 set -euo pipefail
+
+# Commands of a pull request are written by whoever opened it.
+token=${GH_TOKEN:-${GITHUB_TOKEN:-}}
+unset GH_TOKEN GITHUB_TOKEN GH_ENTERPRISE_TOKEN GITHUB_ENTERPRISE_TOKEN
 
 LYDITE=${LYDITE:-lydite}
 declare -A url=() before=() after=()
@@ -28,6 +33,12 @@ fail() {
 }
 
 while [ $# -gt 0 ]; do
+    case $1 in
+    -h | --help)
+        sed -n '2,/^set /{/^# \{0,1\}/s///p}' "$0"
+        exit
+        ;;
+    esac
     [ $# -ge 2 ] || fail "$1: needs a value"
     case $1 in
     --base-url) url[base]=$2 ;;
@@ -43,7 +54,7 @@ while [ $# -gt 0 ]; do
     --out) out=$2 ;;
     --name) name=$2 ;;
     --comment) comment=$2 ;;
-    *) fail "no flag $1: see the head of scripts/gate.sh" ;;
+    *) fail "no flag $1: scripts/gate.sh --help lists them" ;;
     esac
     shift 2
 done
@@ -64,11 +75,20 @@ fi
 mkdir -p "$out"
 [ -z "$(ls -A "$out")" ] || fail "$out is not empty: name a new directory by --out"
 
+# Runs gh, with the token if there is one.
+with_token() {
+    if [ -n "$token" ]; then
+        GH_TOKEN=$token gh "$@"
+    else
+        gh "$@"
+    fi
+}
+
 # Writes a summary as the comment, if one is wanted, or replaces that of an earlier run: write_comment FILE. A token that
 # may not write is no fault of the pull request.
 write_comment() {
     [ -n "$comment" ] || return 0
-    local mark="<!-- lydite: $name -->" file=$out/comment.md place=repos/${GITHUB_REPOSITORY:-}/issues there
+    local mark="<!-- lydite: $name -->" file=$out/comment.md place=repos/${GITHUB_REPOSITORY:-}/issues there me
     # GitHub takes 65536 characters. A cut within a line could leave half a character.
     {
         printf '%s\n' "$mark"
@@ -78,16 +98,18 @@ write_comment() {
         echo "warning: no comment: GITHUB_REPOSITORY does not name the repository" >&2
         return
     fi
-    if ! there=$(gh api --paginate "$place/$comment/comments" \
-        --jq ".[] | select(.body | startswith(\"$mark\")) | .id"); then
+    # Anybody can write a comment that starts with the mark. Only the list has the [bot] of an app's name for sure.
+    if ! me=$(with_token api graphql -f 'query={viewer{login}}' --jq .data.viewer.login) ||
+        ! there=$(with_token api --paginate "$place/$comment/comments" --jq ".[] |
+            select((.user.login == \"$me\" or .user.login == \"${me}[bot]\") and (.body | startswith(\"$mark\"))) | .id"); then
         echo "warning: no comment: those of the pull request could not be listed; $1 has the summary" >&2
         return
     fi
     there=${there%%$'\n'*}
     if [ -n "$there" ]; then
-        gh api --silent --method PATCH "$place/comments/$there" -F "body=@$file" && return
+        with_token api --silent --method PATCH "$place/comments/$there" -F "body=@$file" && return
     else
-        gh api --silent --method POST "$place/$comment/comments" -F "body=@$file" && return
+        with_token api --silent --method POST "$place/$comment/comments" -F "body=@$file" && return
     fi
     echo "warning: the comment could not be written; $1 has the summary" >&2
 }
@@ -109,22 +131,50 @@ close_side() {
     open=''
     [ -z "$side" ] || [ -z "${after[$side]:-}" ] || bash -euo pipefail -c "${after[$side]}"
 }
-# A signal ends the script through exit, so that no database stays behind.
-trap 'close_side || true' EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+# The command that runs now, as a process group.
+child=''
+# Runs a command and waits for it: run_child COMMAND... Not in the foreground, where bash looks at a signal only after the
+# command has ended.
+run_child() {
+    local code=0
+    set -m
+    "$@" </dev/null &
+    child=$!
+    set +m
+    wait "$child" || code=$?
+    child=''
+    return "$code"
+}
+
+# Passes a signal on to the command that runs, waits for it, and ends the script through exit, so that no database stays
+# behind: on_signal NAME CODE
+on_signal() {
+    if [ -n "$child" ]; then
+        kill -s "$1" -- "-$child" 2>/dev/null || true
+        wait "$child" 2>/dev/null || true
+    fi
+    exit "$2"
+}
+# Closes the open side, and writes the outputs of the step: on_exit CODE
+on_exit() {
+    close_side || true
+    [ -z "${GITHUB_OUTPUT:-}" ] || printf 'directory=%s\ncode=%s\n' "$out" "$1" >>"$GITHUB_OUTPUT"
+}
+trap 'on_exit $?' EXIT
+trap 'on_signal HUP 129' HUP
+trap 'on_signal INT 130' INT
+trap 'on_signal TERM 143' TERM
 
 # Runs a side once: run_side SIDE NUMBER
 run_side() {
     local side=$1 number=$2 code=0 closed=0
     echo "==> pair $number of $pairs: $side"
     open=$side
-    if [ -n "${before[$side]:-}" ] && ! bash -euo pipefail -c "${before[$side]}"; then
+    if [ -n "${before[$side]:-}" ] && ! run_child bash -euo pipefail -c "${before[$side]}"; then
         close_side || true
         stopped 3 "The command before run $number of $side failed."
     fi
-    "$LYDITE" run "${url[$side]}" --label "$side" --json "$out/$side$number.json" --quiet \
+    run_child "$LYDITE" run "${url[$side]}" --label "$side" --json "$out/$side$number.json" --quiet \
         ${run_flags[@]+"${run_flags[@]}"} || code=$?
     close_side || closed=$?
     [ "$code" -eq 0 ] || stopped "$code" "Run $number of $side ended with exit code $code; the log of the job says why."

@@ -4,7 +4,8 @@
 #
 # usage: scripts/install-release.sh REPOSITORY REF DIRECTORY
 #   REPOSITORY  as OWNER/NAME on GitHub
-#   REF         a tag, as v0.1.0: its release is fetched by `gh`; anything else is built from these sources, by cargo
+#   REF         a tag, as v0.1.0, or a commit that has the tag of its version: the release is fetched by `gh`. Anything
+#               else is built from these sources, by cargo, which takes minutes
 set -euo pipefail
 
 repository=$1 ref=$2 directory=$3
@@ -14,10 +15,33 @@ if found=$(command -v lydite); then
     dirname "$found"
     exit
 fi
+if [ "$(uname -s)" != Linux ]; then
+    echo "error: Lydite runs on Linux, and this is $(uname -s): use a job with runs-on: ubuntu-latest" >&2
+    exit 1
+fi
 mkdir -p "$directory"
+directory=$(realpath "$directory")
+cd "$(dirname "$0")/.."
+# A commit has the sources of a release if the tag of their version names it.
+if [[ $ref =~ ^[0-9a-f]{40}$ ]]; then
+    tag=v$(sed -n '/^version = /{s/^version = "\(.*\)"$/\1/p;q}' Cargo.toml)
+    if tagged=$(gh api "repos/$repository/commits/$tag" --jq .sha) && [ "$tagged" = "$ref" ]; then
+        ref=$tag
+    else
+        echo "warning: commit $ref is not release $tag of $repository: building it takes minutes" >&2
+    fi
+fi
+arch=$(uname -m)
 case $ref in
 v[0-9]*)
-    archive=lydite-${ref#v}-$(uname -m)-linux.tar.xz
+    case $arch in
+    x86_64 | aarch64) ;;
+    *)
+        echo "error: release $ref has no program for $arch: put lydite on the PATH, by cargo install from a clone" >&2
+        exit 1
+        ;;
+    esac
+    archive=lydite-${ref#v}-$arch-linux.tar.xz
     gh release download "$ref" --repo "$repository" --dir "$directory" --clobber \
         --pattern "$archive" --pattern SHA256SUMS >&2
     # Only the line of this archive: the others are not here.
@@ -25,9 +49,8 @@ v[0-9]*)
     tar -xJf "$directory/$archive" -C "$directory" --strip-components=1
     ;;
 *)
-    cd "$(dirname "$0")/.."
     scripts/install-build-deps.sh >&2
     cargo install --locked --path crates/lydite --root "$directory" >&2
     ;;
 esac
-realpath "$directory/bin"
+echo "$directory/bin"

@@ -6,18 +6,27 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A `gh` that notes its arguments and the comment, and finds the comment that `gh.found` names. It can't list comments
-/// while `gh.fails` exists.
+/// A `gh` of the account `me` that notes its arguments, its token and the comment. It finds the comments that `gh.found`
+/// has, a line for each with author and number, if its arguments name the author. It can't list comments while `gh.fails`
+/// exists. `gh.sha` is the commit of every tag.
 const GH: &str = r#"#!/usr/bin/env bash
 here=$(dirname "$0")
 echo "$*" >>"$here/gh.log"
+echo "${GH_TOKEN:-none}" >>"$here/gh.token"
 for argument in "$@"; do
     case $argument in
     body=@*) cp "${argument#body=@}" "$here/gh.body" ;;
     esac
 done
 case $* in
-*--paginate*) [ ! -e "$here/gh.fails" ] || exit 1; cat "$here/gh.found" 2>/dev/null ;;
+*graphql*) echo me ;;
+*--paginate*)
+    [ ! -e "$here/gh.fails" ] || exit 1
+    [ ! -e "$here/gh.found" ] || while read -r author number; do
+        [[ $* != *".user.login == \"$author\""* ]] || echo "$number"
+    done <"$here/gh.found"
+    ;;
+*/commits/*) cat "$here/gh.sha" ;;
 "release download"*)
     while [ $# -gt 0 ]; do
         [ "$1" != --dir ] || cp "$here"/release/* "$2"
@@ -35,6 +44,11 @@ fn write_program(path: &Path, content: &str) {
 
 /// Runs a script with the program of these tests, in a directory that has a `gh`.
 fn script(name: &str, place: &Path, arguments: &[&str]) -> Output {
+    command(name, place, arguments).output().expect("the script")
+}
+
+/// The command of such a script.
+fn command(name: &str, place: &Path, arguments: &[&str]) -> Command {
     write_program(&place.join("gh"), GH);
     // A test that must not find this machine's lydite has its tools in a directory.
     let tools = place.join("tools");
@@ -46,10 +60,11 @@ fn script(name: &str, place: &Path, arguments: &[&str]) -> Output {
     command
         .env("GITHUB_STEP_SUMMARY", place.join("step.md"))
         .env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
-    for name in ["GITHUB_ACTIONS", "LYDITE_PASSWORD"] {
+    for name in ["GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_TOKEN", "LYDITE_PASSWORD"] {
         command.env_remove(name);
     }
-    command.output().expect("the script")
+    command.env("GH_TOKEN", "secret");
+    command
 }
 
 /// Runs the gate on `null:` with two pairs, whose sides write their names to `turns`.
@@ -60,7 +75,7 @@ fn gate(place: &Path, out: &str, more: &[&str]) -> Output {
         "--pairs",
         "2",
         "--run-flags",
-        "--duration 200ms --warmup '0s'",
+        "--duration 1s --warmup '0s'",
         "--base-before",
         "echo base >>turns",
         "--pr-before",
@@ -94,7 +109,7 @@ fn a_gate_measures_in_turns_and_writes_one_comment_that_later_runs_replace() {
     assert!(said.contains("--method POST repos/owner/name/issues/7/comments"), "{said}");
 
     // The difference is 0, so this condition holds: too bad.
-    fs::write(place.join("gh.found"), "4711\n").expect("a file");
+    fs::write(place.join("gh.found"), "somebody 13\nme[bot] 4711\n").expect("a file");
     let failed = gate(place, "second", &["--fail-if", "failed > -1", "--pr-url", "null:"]);
     assert_eq!(failed.status.code(), Some(4), "{failed:?}");
     let said = read(&place.join("gh.log"));
@@ -134,6 +149,52 @@ fn comments_that_can_not_be_listed_are_no_reason_for_another_one() {
 }
 
 #[test]
+fn commands_of_a_pull_request_do_not_get_the_token() {
+    let directory = scratch();
+    let place = directory.path();
+    let before = "echo \"${GH_TOKEN:-none} ${GITHUB_TOKEN:-none}\" >>seen";
+    let flags = ["--fail-if", "failed > +5", "--base-before", before, "--pr-after", before];
+    let ended = gate(place, "out", &flags);
+    assert_eq!(read(&place.join("seen")), "none none\n".repeat(4), "{ended:?}");
+    let tokens = read(&place.join("gh.token"));
+    assert!(!tokens.is_empty() && tokens.lines().all(|token| token == "secret"), "{tokens}");
+}
+
+#[test]
+fn a_signal_ends_the_run_of_a_gate_and_then_stops_its_database() {
+    let directory = scratch();
+    let place = directory.path();
+    let run = "trap 'echo stopped >>turns; exit 130' TERM\necho >running\nsleep 60 & wait $!";
+    write_program(&place.join("run"), &format!("#!/bin/bash\n{run}\n"));
+    let flags = ["--base-url", "null:", "--fail-if", "failed > +5", "--base-after", "echo after >>turns"];
+    let mut gate = command("gate.sh", place, &flags);
+    gate.env("LYDITE", place.join("run")).env("GITHUB_OUTPUT", place.join("outputs"));
+    let mut gate = gate.spawn().expect("the gate");
+    while !place.join("running").exists() {
+        assert_eq!(gate.try_wait().expect("its state"), None, "the gate ends before its run begins");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let killed = Command::new("kill").args(["-s", "TERM", &gate.id().to_string()]).status().expect("kill");
+    assert!(killed.success());
+    assert_eq!(gate.wait().expect("its end").code(), Some(143));
+    assert_eq!(read(&place.join("turns")), "stopped\nafter\n");
+    assert_eq!(read(&place.join("outputs")), "directory=gate\ncode=143\n");
+}
+
+#[test]
+fn the_help_of_the_gate_lists_its_flags() {
+    let directory = scratch();
+    let help = script("gate.sh", directory.path(), &["--help"]);
+    assert!(help.status.success(), "{help:?}");
+    let help = String::from_utf8(help.stdout).expect("text");
+    assert!(
+        help.starts_with("Measures two sides in turns") && help.contains("\n  --undecided fail|pass"),
+        "{help}"
+    );
+    assert!(!help.contains("set -euo"), "{help}");
+}
+
+#[test]
 fn a_release_is_installed_only_if_its_archive_has_the_sum_of_the_release() {
     let directory = scratch();
     let place = directory.path();
@@ -142,11 +203,12 @@ fn a_release_is_installed_only_if_its_archive_has_the_sum_of_the_release() {
     fs::create_dir_all(&release).expect("a directory");
     write_program(&place.join("lydite/bin/lydite"), "#!/bin/sh\necho it runs\n");
     let name = format!("lydite-9.8.7-{}-linux.tar.xz", std::env::consts::ARCH);
+    let version = env!("CARGO_PKG_VERSION");
     let run = |command: &str| {
         let ended = Command::new("bash").args(["-euc", command]).current_dir(place).output().expect("bash");
         assert!(ended.status.success(), "{ended:?}");
     };
-    let needed = "bash cp dirname env grep mkdir realpath sha256sum tar uname xz";
+    let needed = "bash cat cp dirname env grep mkdir realpath sed sha256sum tar uname xz";
     run(&format!("mkdir tools; for tool in {needed}; do ln -s \"$(command -v $tool)\" tools; done"));
     run(&format!("tar -cJf 'release/{name}' lydite; cd release; sha256sum * >SHA256SUMS"));
     let install = |to: &str| script("install-release.sh", place, &["owner/name", "v9.8.7", to]);
@@ -155,6 +217,16 @@ fn a_release_is_installed_only_if_its_archive_has_the_sum_of_the_release() {
     let bin = String::from_utf8(installed.stdout).expect("a path");
     assert!(Path::new(bin.trim()).join("lydite").exists(), "{bin}");
     assert!(read(&place.join("gh.log")).contains("release download v9.8.7 --repo owner/name"));
+
+    // Its commit is as good as its tag.
+    let own = format!("lydite-{version}-{}-linux.tar.xz", std::env::consts::ARCH);
+    run(&format!("cp 'release/{name}' 'release/{own}'; cd release; sha256sum lydite-* >SHA256SUMS"));
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    fs::write(place.join("gh.sha"), format!("{commit}\n")).expect("a file");
+    let pinned = script("install-release.sh", place, &["owner/name", commit, "pinned"]);
+    assert_eq!(pinned.status.code(), Some(0), "{pinned:?}");
+    assert!(place.join("pinned/bin/lydite").exists(), "{pinned:?}");
+    assert!(read(&place.join("gh.log")).contains(&format!("release download v{version} --repo owner/name")));
 
     run(&format!("printf x >>'release/{name}'"));
     let changed = install("bad");
