@@ -106,7 +106,8 @@ fi
 nats=${CARGO_TARGET_DIR:-target}/test-deps/bin
 if ! command -v nats-server >/dev/null && ! [ -x "$nats/nats-server" ]; then
     mkdir -p "$nats"
-    GOBIN=$(cd "$nats" && pwd) go install github.com/nats-io/nats-server/v2@v2.11.4
+    bin=$(scripts/go-bin.sh)
+    PATH=$bin:$PATH GOBIN=$(realpath "$nats") go install github.com/nats-io/nats-server/v2@v2.11.4
     echo "==> test dependencies: built nats-server in $nats"
 fi
 

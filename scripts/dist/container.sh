@@ -3,6 +3,7 @@
 # takes the place of Debian's own image, since a registry of images is not within everybody's reach.
 #
 # usage: scripts/dist/container.sh make|try x86_64|aarch64
+#   DIST_SOURCE  address of the repository, a label of the image
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/dist/common.sh
@@ -49,7 +50,8 @@ make_image() {
     cp "$DIST_OUT/lydite-$(version)-$arch-linux.tar.xz" "$context/dist/"
     cp scripts/dist/container-root.sh "$context/scripts/dist/"
     images build --quiet --pull=never --network host --timestamp "$SOURCE_DATE_EPOCH" --file deploy/Containerfile \
-        --build-arg "TARGETARCH=$(debian "$arch")" \
+        --build-arg "TARGETARCH=$(debian "$arch")" --build-arg "VERSION=$(version)" \
+        --build-arg "REVISION=$LYDITE_COMMIT" --build-arg "SOURCE=${DIST_SOURCE:-}" \
         --tag "$image" "$context" >/dev/null
     # Not to an archive, whose files buildah gives the time of now.
     rm -rf "$layout"

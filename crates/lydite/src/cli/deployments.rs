@@ -11,7 +11,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for line in text.lines().map(str::trim) {
         if let Some(image) = line.strip_prefix("image: ") {
-            ours = image.starts_with("lydite:");
+            ours = image.contains("/lydite:");
         } else if let Some(list) = line.strip_prefix("args: ").filter(|_| ours) {
             found.push(serde_json::from_str(list).expect("a list of texts"));
         }

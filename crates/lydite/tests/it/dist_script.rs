@@ -160,3 +160,32 @@ fn a_pre_release_has_the_version_that_python_and_debian_sort_before_the_release(
     let unknown = error_of(place, "scripts/dist.sh --check --no-try crate");
     assert!(unknown.contains("version 1.0.0-next") && unknown.contains("-rc.N"), "{unknown}");
 }
+
+/// Places outside of Cargo.toml that name the version: file, words, and how often it has them. {python} is Python's form.
+const PLACES: &[(&str, &str, usize)] = &[
+    ("sdk/python/pyproject.toml", "version = \"{python}+sdk\"\n", 1),
+    ("sdk/python/lydite/__init__.py", "__version__ = \"{python}\"\n", 1),
+    ("deploy/README.md", "ghcr.io/OWNER/lydite:{version} \\\n", 2),
+    ("deploy/kubernetes/agents.yaml", "image: ghcr.io/OWNER/lydite:{version}\n", 1),
+    ("deploy/kubernetes/run.yaml", "image: ghcr.io/OWNER/lydite:{version}\n", 1),
+    ("deploy/kubernetes/kustomization.yaml", "newTag: {version}\n", 1),
+    ("docs/src/gates.md", "uses: OWNER/lydite@v{version}\n", 2),
+];
+
+#[test]
+fn every_place_names_the_version_of_cargo() {
+    let repository = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let version = env!("CARGO_PKG_VERSION");
+    let directory = scratch();
+    sources(directory.path(), version);
+    let python = said(directory.path(), ". scripts/dist/common.sh; python_version");
+    for (file, words, times) in PLACES {
+        let text = fs::read_to_string(repository.join(file)).expect(file);
+        let words = words.replace("{python}", python.trim()).replace("{version}", version);
+        assert_eq!(
+            text.matches(&words).count(),
+            *times,
+            "{file} names another version: it should have {words:?}"
+        );
+    }
+}
