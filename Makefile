@@ -42,7 +42,7 @@ audit: ## known vulnerabilities in the dependencies (fetches the advisory databa
 bench: ## run every executable benches/*.sh
 	@scripts/bench.sh
 
-dist: ## the products of a release in dist/, each tried in a clean root; ARGS=--twice compares two builds
+dist: ## the products of a release in dist/, tried where they can be; ARGS=--twice compares two builds
 	@scripts/dist.sh $(ARGS)
 
 clean: ## remove what was built and written

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes the products of a release in dist/, and tries each in a clean root; dist/log/PRODUCT-ARCH.log has the trial.
+# Makes the products of a release in dist/, and tries them, those with programs in a clean root; dist/log/PRODUCT-ARCH.log
+# has the trial.
 #
 # usage: scripts/dist.sh [--no-try] [--twice] [--check] [PRODUCT]...     (default: all of the table below)
 #   --no-try  make the products only; without root the image is left out

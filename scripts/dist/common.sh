@@ -186,7 +186,7 @@ tools() {
     if ! cmp -s "$wanted" "$place/requirements.txt"; then
         check_python
         python3 -m venv --clear "$place" >&2 || fail "python3 -m venv fails: install Debian's python3-venv"
-        "$place/bin/pip" install --quiet --require-virtualenv -r "$wanted" >&2 ||
+        "$place/bin/pip" install --quiet --require-virtualenv --require-hashes -r "$wanted" >&2 ||
             fail "the tools of $wanted can't be installed: the message of pip is above"
         cp "$wanted" "$place/requirements.txt"
     fi

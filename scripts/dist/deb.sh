@@ -3,7 +3,8 @@
 # which is on each Debian, needs no two hundred crates to be compiled.
 #
 # usage: scripts/dist/deb.sh make|try x86_64|aarch64
-#   DIST_MAINTAINER  maintainer in the package, as NAME <ADDRESS>
+#   DIST_MAINTAINER  maintainer in the package, as NAME <ADDRESS>; the default is an address that nobody has
+#   DIST_SOURCE      address of the repository, its homepage
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . scripts/dist/common.sh
@@ -14,7 +15,7 @@ action=$1 arch=$2
 full=$(debian_version)-1
 # Not with the ~ of a pre-release, which GitHub replaces in the names of files.
 package=$DIST_OUT/lydite_$(version)-1_$(debian "$arch").deb
-maintainer=${DIST_MAINTAINER:-Lydite developers <lydite@users.noreply.github.com>}
+maintainer=${DIST_MAINTAINER:-Lydite developers <lydite@example.com>}
 
 # Libraries of the system that the programs load, as packages.
 depends() {
@@ -55,7 +56,8 @@ Maintainer: $maintainer
 Installed-Size: $size
 Depends: $needs
 Section: database
-Priority: optional
+Priority: optional${DIST_SOURCE:+
+Homepage: $DIST_SOURCE}
 Description: TPC-C-derived benchmark that checks what it measures
  Lydite finds out how good a transactional database is: it loads the database,
  plays the transactions of TPC-C, and measures throughput and latency, while

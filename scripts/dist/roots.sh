@@ -5,6 +5,7 @@
 
 # The oldest release that has debootstrap's usual mirror.
 DEBIAN_RELEASE=${DEBIAN_RELEASE:-bookworm}
+DEBIAN_KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # Prints a new copy of the root of an architecture: fresh_root ARCH [PACKAGE]. A package is installed into it.
 fresh_root() {
@@ -18,7 +19,9 @@ fresh_root() {
         [ -z "$package" ] || flags+=("--include=$package")
         # Another architecture is unpacked only: its programs run from outside.
         [ "$arch" = "$(uname -m)" ] || flags+=(--foreign)
-        debootstrap --variant=minbase --arch="$(debian "$arch")" ${flags[@]+"${flags[@]}"} \
+        # Without the keys debootstrap takes packages of anybody.
+        [ -e "$DEBIAN_KEYS" ] || scripts/install-packages.sh "Debian's keys" debian-archive-keyring >&2
+        debootstrap --force-check-gpg --keyring="$DEBIAN_KEYS" --variant=minbase --arch="$(debian "$arch")" ${flags[@]+"${flags[@]}"} \
             "$DEBIAN_RELEASE" "$kept" >"$kept.log" 2>&1 ||
             fail "debootstrap: see $kept.log"
         rm -rf "$kept"/var/cache/apt/archives/*.deb

@@ -189,3 +189,17 @@ fn every_place_names_the_version_of_cargo() {
         );
     }
 }
+
+#[test]
+fn the_notes_of_a_release_are_its_section_of_the_changelog() {
+    let directory = scratch();
+    let place = directory.path();
+    sources(place, "1.0.0");
+    let sections = "# Changelog\n\n## [Unreleased]\n\nnew\n\n## [1.0.1] - 2026-01-02\n\n### Fixed\n\nlater\n\n## [1.0.0]\n\nfirst\n";
+    fs::write(place.join("CHANGELOG.md"), sections).expect("a file");
+    assert_eq!(said(place, "scripts/release-notes.sh 1.0.1"), "### Fixed\n\nlater\n");
+    assert_eq!(said(place, "scripts/release-notes.sh 1.0.0"), "first\n");
+    assert_eq!(said(place, "scripts/release-notes.sh 1.1.0-rc.1"), "new\n");
+    let missing = error_of(place, "scripts/release-notes.sh 1.1.0");
+    assert!(missing.contains("no section '## [1.1.0]'"), "{missing}");
+}
