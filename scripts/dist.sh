@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the products of a release in dist/, and tries them, those with programs in a clean root; dist/log/PRODUCT-ARCH.log
-# has the trial.
+# Makes the products of a release in dist/, and tries them, those with programs in a clean root. dist/log/PRODUCT-ARCH.log has
+# the trial.
 #
 # usage: scripts/dist.sh [--no-try] [--twice] [--check] [PRODUCT]...     (default: all of the table below)
 #   --no-try  make the products only; without root the image is left out
@@ -12,8 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/dist/common.sh
 
-# Product, architectures (`each` of DIST_ARCHS, or none), products that it is made from, and how it is tried: in a `root`
-# of its own, by `tools`, or in a `box` that only the image has. scripts/dist/PRODUCT.sh makes it and tries it.
+# Product, architectures (`each` of DIST_ARCHS, or none), products that it is made from, and how it is tried: in a
+# `root` of its own, by `tools`, or in a `box` that only the image has. scripts/dist/PRODUCT.sh makes it and tries it.
 table='
 programs    each  -               tools
 pages       each  programs        tools

@@ -101,7 +101,8 @@ write_comment() {
     # Anybody can write a comment that starts with the mark. Only the list has the [bot] of an app's name for sure.
     if ! me=$(with_token api graphql -f 'query={viewer{login}}' --jq .data.viewer.login) ||
         ! there=$(with_token api --paginate "$place/$comment/comments" --jq ".[] |
-            select((.user.login == \"$me\" or .user.login == \"${me}[bot]\") and (.body | startswith(\"$mark\"))) | .id"); then
+            select((.user.login == \"$me\" or .user.login == \"${me}[bot]\") and
+                (.body | startswith(\"$mark\"))) | .id"); then
         echo "warning: no comment: those of the pull request could not be listed; $1 has the summary" >&2
         return
     fi
@@ -133,8 +134,8 @@ close_side() {
 }
 # The command that runs now, as a process group.
 child=''
-# Runs a command and waits for it: run_child COMMAND... Not in the foreground, where bash looks at a signal only after the
-# command has ended.
+# Runs a command and waits for it: run_child COMMAND... Not in the foreground, where bash looks at a signal only after
+# the command has ended.
 run_child() {
     local code=0
     set -m

@@ -20,7 +20,7 @@ if [ ! -x "$place/bin/go" ]; then
     echo "==> test dependencies: fetching Go $version, since $there is older than $wanted" >&2
     # go checks its sum against Go's database of sums.
     fetched=$(cd / && go mod download -json "$module" | sed -n 's/^\t"Dir": "\(.*\)",*$/\1/p')
-    [ -n "$fetched" ] || { echo "error: Go $version can't be fetched: install Go $wanted or newer by hand" >&2; exit 1; }
+    [ -n "$fetched" ] || { echo "error: Go $version can't be fetched; install Go $wanted by hand" >&2; exit 1; }
     rm -rf "$place" "$place.new"
     mkdir -p "$(dirname "$place")"
     cp -r "$fetched" "$place.new"

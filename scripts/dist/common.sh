@@ -86,7 +86,7 @@ check_clean() {
     changes=$(of_git status --porcelain)
     [ -z "$changes" ] ||
         fail "the sources differ from the commit that the products would name: commit, ignore or delete" \
-            "$(awk 'NR > 5 { printf ", …"; exit } { printf "%s%s", (NR > 1 ? ", " : ""), substr($0, 4) }' <<<"$changes")${1:-}"
+            "$(cut -c 4- <<<"$changes" | head -n 5 | paste -sd, | sed 's/,/, /g')${1:-}"
 }
 
 # Commit and date come from git, or from whoever exported the sources.
@@ -130,8 +130,8 @@ copy_sources() {
 tracked=
 ! is_repository || tracked=yes
 
-# File that says of which version and commit a product was made, with the sums of its files: mark_of PRODUCT ARCH. ARCH is
-# `none` for a product that has no architecture.
+# File that says of which version and commit a product was made, with the sums of its files: mark_of PRODUCT ARCH. ARCH
+# is `none` for a product that has no architecture.
 mark_of() {
     echo "$(stage "$2")/$1.made"
 }

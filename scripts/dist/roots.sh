@@ -21,7 +21,8 @@ fresh_root() {
         [ "$arch" = "$(uname -m)" ] || flags+=(--foreign)
         # Without the keys debootstrap takes packages of anybody.
         [ -e "$DEBIAN_KEYS" ] || scripts/install-packages.sh "Debian's keys" debian-archive-keyring >&2
-        debootstrap --force-check-gpg --keyring="$DEBIAN_KEYS" --variant=minbase --arch="$(debian "$arch")" ${flags[@]+"${flags[@]}"} \
+        flags+=(--force-check-gpg "--keyring=$DEBIAN_KEYS")
+        debootstrap --variant=minbase --arch="$(debian "$arch")" ${flags[@]+"${flags[@]}"} \
             "$DEBIAN_RELEASE" "$kept" >"$kept.log" 2>&1 ||
             fail "debootstrap: see $kept.log"
         rm -rf "$kept"/var/cache/apt/archives/*.deb
