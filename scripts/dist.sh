@@ -155,7 +155,7 @@ check_called() {
     if wants programs || wants pages || wants crate; then
         scripts/install-build-deps.sh
     fi
-    if wants programs || wants pages || wants wheel || wants kubernetes; then
+    if wants programs || wants pages || wants wheel || { wants kubernetes && [ "$trying" = yes ]; }; then
         check_python
     fi
     ! wants programs || scripts/dist/programs.sh check "${archs[@]}"
