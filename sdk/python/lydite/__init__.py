@@ -55,6 +55,7 @@ from .session import alive, serve
 
 if TYPE_CHECKING:
     from ._compare import Comparison, Metric, compare
+    from ._document import ResultError
     from ._ends import (
         CheckFailed,
         Crashed,
@@ -79,7 +80,6 @@ if TYPE_CHECKING:
         Phase,
         Requirement,
         Result,
-        ResultError,
         Series,
         Statement,
         Target,
@@ -97,10 +97,10 @@ __all__ = [
     "Aborted", "Fatal", "Refused", "RolledBack", "Unavailable", "Unsupported", "KeyValue", "TABLES", "Table",
     "micros", "when", "alive", "serve",
     # Runs.
-    "Comparison", "Metric", "compare", "CheckFailed", "Crashed", "Interrupted", "LyditeError", "ProgramNotFound",
+    "Comparison", "Metric", "compare", "ResultError", "CheckFailed", "Crashed", "Interrupted", "LyditeError", "ProgramNotFound",
     "TargetFailed", "ThresholdMissed", "Undecided", "UsageError", "export", "to_pandas", "to_polars", "Histogram",
     "HistogramError", "find_program", "Check", "Client", "Host", "Latency", "Observed", "Outage", "Phase",
-    "Requirement", "Result", "ResultError", "Series", "Statement", "Target", "Transaction", "Window", "load_result",
+    "Requirement", "Result", "Series", "Statement", "Target", "Transaction", "Window", "load_result",
     "Progress", "Run", "run", "start",
 ]
 
@@ -112,12 +112,13 @@ _OF_RUNS: Dict[str, str] = {
     name: module
     for module, names in (
         ("_compare", "Comparison Metric compare"),
+        ("_document", "ResultError"),
         ("_ends", "CheckFailed Crashed Interrupted LyditeError ProgramNotFound TargetFailed ThresholdMissed "
                   "Undecided UsageError"),
         ("_export", "export to_pandas to_polars"),
         ("_hdr", "Histogram HistogramError"),
         ("_program", "find_program"),
-        ("_result", "Check Client Host Latency Observed Outage Phase Requirement Result ResultError Series "
+        ("_result", "Check Client Host Latency Observed Outage Phase Requirement Result Series "
                     "Statement Target Transaction Window load_result"),
         ("_run", "Progress Run run start"),
     )

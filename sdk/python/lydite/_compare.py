@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Tuple, Union
 
+from ._document import ResultError, frozen, parsed, record
 from ._ends import of_exit
 from ._export import Files, Source, all_of
 from ._program import Flag, arguments, call, errors
@@ -18,32 +18,50 @@ class Metric:
     #: Name, as in gates: `nopm`, `new_order.p99`.
     name: str
     #: Name with its unit, for people.
-    title: str
+    title: str = ""
     #: Mean over the runs of A and of B.
-    a: Optional[float]
-    b: Optional[float]
-    #: `b / a`, with its interval over runs.
-    ratio: Optional[float]
-    low: Optional[float]
-    high: Optional[float]
-    #: `better`, `worse` or `undecided`.
-    verdict: str
+    a: Optional[float] = None
+    b: Optional[float] = None
+    #: `b / a`; None if a run has 0.
+    ratio: Optional[float] = None
+    #: Ends of the interval over runs, of the ratio or of the difference; None without one.
+    low: Optional[float] = None
+    high: Optional[float] = None
+    #: `better`, `worse`, `undecided` (the interval has both sides), or `not_judged` (there is no interval).
+    verdict: str = "not_judged"
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The answer about B."""
+
+    verdict: str = "not_judged"
+    sentence: str = ""
+
+
+@dataclass(frozen=True)
+class _Document:
+    """The parts of the document of `lydite compare --json` that are read."""
+
+    verdicts: Tuple[_Answer, ...]
+    metrics: Tuple[Metric, ...]
+    warnings: Tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """B compared with A."""
+    """B compared with A. It can't be changed."""
 
-    #: `better`, `worse` or `undecided`, by the number that decides.
+    #: `better`, `worse`, `undecided` or `not_judged` (as for one run of each), by the number that decides.
     verdict: str
     #: The answer as a sentence.
     sentence: str
     #: All numbers.
-    metrics: Tuple[Metric, ...]
+    metrics: Tuple[Metric, ...] = field(repr=False)
     #: Warnings about the runs, and differences between the groups.
     warnings: Tuple[str, ...]
     #: The whole document.
-    raw: Mapping[str, Any]
+    raw: Mapping[str, Any] = field(repr=False)
 
     def __getitem__(self, name: str) -> Metric:
         """Returns the number with this name."""
@@ -54,28 +72,11 @@ class Comparison:
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> Comparison:
-        """Reads the document of `lydite compare --json`."""
-        answers = raw.get("verdicts") or [{}]
-        metrics = tuple(
-            Metric(
-                name=str(metric.get("name", "")),
-                title=str(metric.get("title", "")),
-                a=metric.get("a"),
-                b=metric.get("b"),
-                ratio=metric.get("ratio"),
-                low=metric.get("low"),
-                high=metric.get("high"),
-                verdict=str(metric.get("verdict", "undecided")),
-            )
-            for metric in raw.get("metrics", [])
-        )
-        return cls(
-            verdict=str(answers[0].get("verdict", "undecided")),
-            sentence=str(answers[0].get("sentence", "")),
-            metrics=metrics,
-            warnings=tuple(str(line) for line in raw.get("warnings", [])),
-            raw=raw,
-        )
+        """Reads the document of `lydite compare --json`. Raises `ResultError` if it is none."""
+        document = frozen(raw)
+        of = record(_Document, document)
+        answer = of.verdicts[0] if of.verdicts else _Answer()
+        return cls(answer.verdict, answer.sentence, of.metrics, of.warnings, document)
 
 
 def compare(
@@ -89,8 +90,8 @@ def compare(
     >>> import lydite
     >>> def runs(rate):
     ...     return [lydite.run("null:", mode="open", rate=rate, duration="300ms", warmup=0) for _ in range(2)]
-    >>> both = lydite.compare(runs(100), runs(400))
-    >>> both["nopm"].ratio > 1.5
+    >>> both = lydite.compare(runs(1000), runs(4000))
+    >>> both["tps"].ratio > 1.5
     True
     """
     if "json" in flags:
@@ -98,10 +99,11 @@ def compare(
     with Files(all_of(a)) as of_a, Files(all_of(b)) as of_b:
         sides = [f"--a={path}" for path in of_a.paths] + [f"--b={path}" for path in of_b.paths]
         code, text, said = call(["compare", *sides, *arguments(flags), "--json=-"])
+    if code == 0:
+        return Comparison.of(parsed(text))
     try:
-        found: Optional[Comparison] = Comparison.of(json.loads(text))
-    except ValueError:
+        found: Optional[Comparison] = Comparison.of(parsed(text))
+    except ResultError:
+        # A program that fails need not write a document.
         found = None
-    if code != 0 or found is None:
-        raise of_exit(code or 2, errors(said), comparison=found)
-    return found
+    raise of_exit(code, errors(said), comparison=found)

@@ -78,6 +78,12 @@ class ProgramNotFound(LyditeError):
         return (type(self), (self.messages[0],))
 
 
+# Tracebacks show the public name.
+for _class in (
+    LyditeError, CheckFailed, UsageError, TargetFailed, ThresholdMissed, Undecided, Interrupted, Crashed, ProgramNotFound
+):
+    _class.__module__ = "lydite"
+
 _CLASSES: Dict[int, Type[LyditeError]] = {
     1: CheckFailed,
     2: UsageError,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import struct
 import zlib
@@ -17,15 +16,20 @@ _PLAIN = 0x1C849303
 _WIDTH = 0xF0
 #: Cookie, length, offset of normalisation, significant digits, lowest and highest value, ratio.
 _HEADER = struct.Struct(">iiiiqqd")
+#: Longest histogram in bytes, inflated. Those of Lydite have up to three digits, so less than a MiB.
+_LONGEST = 64 << 20
 
 
 class HistogramError(ValueError):
     """A text is no histogram, or is damaged."""
 
 
+HistogramError.__module__ = "lydite"
+
+
 @dataclass(frozen=True)
 class Histogram:
-    """Counts of values; those of latencies are nanoseconds.
+    """Counts of values; those of latencies are nanoseconds. It can't be changed.
 
     To get percentiles of several runs, add their histograms: percentiles themselves can't be averaged.
 
@@ -34,6 +38,8 @@ class Histogram:
     (3, 1369.3, 4099)
     >>> h.percentile(50), h.percentile(99), (h + h).count
     (5, 4099, 6)
+    >>> h
+    <Histogram 3 values: mean 1369.3, p50 5, p99 4099, max 4099>
     >>> Histogram(sub_bucket_half_magnitude=10, unit_magnitude=0, counts=((5, 999), (7, 1))).percentile(99.9)
     5
     """
@@ -53,9 +59,15 @@ class Histogram:
             cookie, length = struct.unpack_from(">ii", outer)
             if cookie & ~_WIDTH != _COMPRESSED & ~_WIDTH:
                 raise HistogramError("this is no HdrHistogram V2 with deflate")
-            plain = zlib.decompress(outer[8 : 8 + length])
+            inflate = zlib.decompressobj()
+            plain = inflate.decompress(outer[8 : 8 + length], _LONGEST)
+            if not inflate.eof:
+                raise HistogramError("the histogram is cut off, or longer than any")
             cookie, length, offset, digits, lowest, _highest, _ratio = _HEADER.unpack_from(plain)
-        except (binascii.Error, struct.error, zlib.error) as error:
+        except HistogramError:
+            raise
+        # ValueError is that of base64 for characters beyond ASCII, and of its damages.
+        except (ValueError, struct.error, zlib.error) as error:
             raise HistogramError(f"the histogram is damaged: {error}") from error
         if cookie & ~_WIDTH != _PLAIN & ~_WIDTH or offset != 0 or not 0 <= digits <= 5 or lowest < 1:
             raise HistogramError("this is no HdrHistogram V2 that is known here")
@@ -76,6 +88,9 @@ class Histogram:
                 index -= number
             else:
                 if number > 0:
+                    # A shift by a damaged number of bits would take all memory.
+                    if (index >> self.sub_bucket_half_magnitude) + self.unit_magnitude > 63:
+                        raise HistogramError("the histogram has values of more than 63 bits")
                     yield self._lowest_at(index), number
                 index += 1
 
@@ -130,8 +145,20 @@ class Histogram:
                 return self._highest(lowest)
         return self.max
 
+    def __repr__(self) -> str:
+        if not self.counts:
+            return "<Histogram without values>"
+        return (
+            f"<Histogram {self.count} values: mean {self.mean:.1f}, p50 {self.percentile(50)}, "
+            f"p99 {self.percentile(99)}, max {self.max}>"
+        )
+
     def __add__(self, other: Histogram) -> Histogram:
-        """Returns the histogram of the values of both."""
+        """Returns the histogram of the values of both. One without values takes the precision of the other."""
+        if not isinstance(other, Histogram):
+            return NotImplemented
+        if not (self.counts and other.counts):
+            return self if self.counts else other
         if (self.sub_bucket_half_magnitude, self.unit_magnitude) != (
             other.sub_bucket_half_magnitude,
             other.unit_magnitude,
@@ -141,6 +168,10 @@ class Histogram:
         for lowest, count in other.counts:
             sums[lowest] = sums.get(lowest, 0) + count
         return Histogram(self.sub_bucket_half_magnitude, self.unit_magnitude, tuple(sorted(sums.items())))
+
+    def __radd__(self, other: int) -> Histogram:
+        """Takes the 0 that `sum` begins with."""
+        return self if other == 0 else NotImplemented
 
 
 def _numbers(payload: bytes) -> List[int]:

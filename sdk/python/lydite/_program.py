@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sysconfig
+import warnings
+from functools import lru_cache
 from pathlib import Path
 from typing import Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
+from . import __version__
 from ._ends import ProgramNotFound, of_exit
 
 #: A value of a flag: True sets it, None and False leave it out, a list repeats it, a mapping repeats it as KEY=VALUE.
@@ -37,8 +41,32 @@ def _places() -> Iterator[Path]:
 def find_program() -> Path:
     """Returns the path of the program: beside this package, as the wheel installs it, else on the PATH.
 
-    Raises `ProgramNotFound` if it is at neither place.
+    Raises `ProgramNotFound` if it is at neither place. Warns (`RuntimeWarning`) if its version is not the package's:
+    results say themselves if they have another format, but lines of progress and flags do not.
     """
+    path = locate()
+    found = version_of(path, path.stat().st_mtime_ns)
+    if found != __version__:
+        what = f"is version {found}" if found else "prints no version of lydite"
+        warnings.warn(
+            f"{path} {what}, and this package is version {__version__}: progress may lack its numbers. Install both from "
+            "one release: `pip install lydite-*.whl`",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return path
+
+
+@lru_cache(maxsize=None)
+def version_of(path: Path, _changed_ns: int) -> Optional[str]:
+    """Returns the version that a program prints, None if it prints none; runs it once for each time of its file."""
+    said = subprocess.run([str(path), "-V"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    found = re.match(rb"lydite (\S+)", said.stdout)
+    return found[1].decode("ascii", "replace") if found else None
+
+
+def locate() -> Path:
+    """Returns the path of the program, of whatever version. Raises `ProgramNotFound`."""
     for place in _places():
         path = place / _NAME
         if path.is_file() and os.access(path, os.X_OK):

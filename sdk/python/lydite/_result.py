@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Type, TypeVar, Union
+from typing import TYPE_CHECKING, Any, ClassVar, Mapping, Optional, Tuple, Union
 
+from ._document import FrozenDict, ResultError, frozen, parsed, record
 from ._hdr import Histogram
 
 if TYPE_CHECKING:
@@ -21,16 +23,17 @@ if TYPE_CHECKING:
 #: The version of the document that is read.
 FORMAT = 1
 
-_T = TypeVar("_T")
-
-
-class ResultError(ValueError):
-    """A file is no result of a run."""
+#: Histogram without values, which takes the precision of what is added.
+_NO_VALUES = Histogram(10, 0, ())
 
 
 @dataclass(frozen=True)
 class Latency:
     """A distribution of times in milliseconds; None without samples."""
+
+    _JSON: ClassVar[Mapping[str, str]] = {
+        f"{name}_ms": name for name in ("mean", "p50", "p90", "p95", "p99", "p999", "max")
+    }
 
     mean_ms: Optional[float] = None
     p50_ms: Optional[float] = None
@@ -40,17 +43,14 @@ class Latency:
     p999_ms: Optional[float] = None
     max_ms: Optional[float] = None
 
-    @classmethod
-    def _of(cls, raw: Optional[Mapping[str, Any]]) -> Latency:
-        return cls(**{f"{name}_ms": value for name, value in (raw or {}).items() if f"{name}_ms" in _LATENCIES})
-
-
-_LATENCIES = frozenset(Latency.__dataclass_fields__)
-
 
 @dataclass(frozen=True)
 class Transaction:
     """A type of transaction over the window."""
+
+    _JSON: ClassVar[Mapping[str, str]] = {
+        name: f"{name}_ms" for name in ("latency", "queue", "service", "interactive")
+    }
 
     committed: int = 0
     rolled_back: int = 0
@@ -61,11 +61,11 @@ class Transaction:
     #: From due to answered: the user's waiting time.
     latency: Latency = field(default_factory=Latency)
     #: From due until a session took it: Lydite's share.
-    queue: Latency = field(default_factory=Latency)
+    queue: Latency = field(default_factory=Latency, repr=False)
     #: From then until answered: the database's share.
-    service: Latency = field(default_factory=Latency)
+    service: Latency = field(default_factory=Latency, repr=False)
     #: Delivery with emulated users: until the user had an answer.
-    interactive: Optional[Latency] = None
+    interactive: Optional[Latency] = field(default=None, repr=False)
     #: Histogram of the latency as text; empty if there is none.
     hdr: str = field(default="", repr=False)
 
@@ -74,10 +74,10 @@ class Transaction:
         """Committed transactions, and those that rolled back as the standard wants."""
         return self.committed + self.rolled_back
 
-    @property
+    @cached_property
     def histogram(self) -> Histogram:
-        """The histogram of the latency, in nanoseconds; without values if there is none."""
-        return Histogram.decode(self.hdr) if self.hdr else Histogram(10, 0, ())
+        """Histogram of the latency in nanoseconds; without values if there is none. Raises `HistogramError`."""
+        return Histogram.decode(self.hdr) if self.hdr else _NO_VALUES
 
     @property
     def mean_ms(self) -> Optional[float]:
@@ -114,18 +114,6 @@ class Transaction:
         """Greatest latency."""
         return self.latency.max_ms
 
-    @classmethod
-    def _of(cls, raw: Mapping[str, Any]) -> Transaction:
-        interactive = raw.get("interactive_ms")
-        return _of(
-            cls,
-            raw,
-            latency=Latency._of(raw.get("latency_ms")),
-            queue=Latency._of(raw.get("queue_ms")),
-            service=Latency._of(raw.get("service_ms")),
-            interactive=None if interactive is None else Latency._of(interactive),
-        )
-
 
 @dataclass(frozen=True)
 class Series:
@@ -160,9 +148,15 @@ class Series:
         """Returns the number of seconds."""
         return len(self.second)
 
-    @classmethod
-    def _of(cls, raw: Mapping[str, Any]) -> Series:
-        return cls(**{name: tuple(values) for name, values in raw.items() if name in cls.__dataclass_fields__})
+    def __repr__(self) -> str:
+        return f"Series({len(self)} seconds)"
+
+    def _require_parallel(self, at: str) -> None:
+        """Raises `ResultError` if a sequence has another length than the seconds."""
+        for each in fields(self):
+            length = len(getattr(self, each.name))
+            if length not in (0, len(self)):
+                raise ResultError(f"{at}.{each.name}: expected {len(self)} values, as in second, found {length}")
 
 
 @dataclass(frozen=True)
@@ -183,8 +177,8 @@ class Target:
     version: str = ""
     #: Without password.
     url: str = ""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    changed_settings: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=FrozenDict, repr=False)
+    changed_settings: Mapping[str, str] = field(default_factory=FrozenDict, repr=False)
     #: None if this is not known.
     encrypted: Optional[bool] = None
     embedded: bool = False
@@ -252,28 +246,22 @@ class Outage:
 class Phase:
     """A phase of the plan."""
 
+    _JSON: ClassVar[Mapping[str, str]] = {"latency": "latency_ms", "queue": "queue_ms"}
+
     name: Optional[str] = None
     from_s: float = 0.0
     to_s: float = 0.0
     #: The keys of the plan that it sets.
-    asked: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, str] = field(default_factory=FrozenDict)
     tps: float = 0.0
     #: Completed transactions, and their times, by type.
-    transactions: Mapping[str, int] = field(default_factory=dict)
-    latency: Mapping[str, Latency] = field(default_factory=dict)
-    queue: Mapping[str, Latency] = field(default_factory=dict)
-    retries: Mapping[str, int] = field(default_factory=dict)
-    failed: Mapping[str, int] = field(default_factory=dict)
-    unknown: Mapping[str, int] = field(default_factory=dict)
-    aborts: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def _of(cls, raw: Mapping[str, Any]) -> Phase:
-        times = {
-            part: {name: Latency._of(of) for name, of in raw.get(f"{part}_ms", {}).items()}
-            for part in ("latency", "queue")
-        }
-        return _of(cls, raw, **times)
+    transactions: Mapping[str, int] = field(default_factory=FrozenDict)
+    latency: Mapping[str, Latency] = field(default_factory=FrozenDict, repr=False)
+    queue: Mapping[str, Latency] = field(default_factory=FrozenDict, repr=False)
+    retries: Mapping[str, int] = field(default_factory=FrozenDict, repr=False)
+    failed: Mapping[str, int] = field(default_factory=FrozenDict, repr=False)
+    unknown: Mapping[str, int] = field(default_factory=FrozenDict, repr=False)
+    aborts: Mapping[str, int] = field(default_factory=FrozenDict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -285,7 +273,7 @@ class Observed:
     name: str = ""
     unit: str = ""
     #: Value of each of `Result.series.second`; None without a sample.
-    values: Tuple[Optional[float], ...] = ()
+    values: Tuple[Optional[float], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -304,14 +292,14 @@ class Statement:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run.
+    """The result of a run. It can't be changed, and results of equal documents are equal.
 
     >>> r = Result.of({"format": 1, "nopm": 12.5, "transactions": {"payment": {"committed": 3}}})
     >>> r.nopm, r.transactions["payment"].completed, r.transactions["payment"].p99_ms
     (12.5, 3, None)
     >>> Result.of({"audit": {}, "tests": []})
     Traceback (most recent call last):
-    lydite._result.ResultError: this is no result of a run: it has no number "format"
+    lydite.ResultError: this is no result of a run: it has no number "format"
     """
 
     #: `complete` or `partial`.
@@ -330,13 +318,13 @@ class Result:
     host: Host = field(default_factory=Host)
     client: Client = field(default_factory=Client)
     #: The plan as it was configured.
-    plan: Mapping[str, Any] = field(default_factory=dict)
+    plan: Mapping[str, Any] = field(default_factory=FrozenDict)
     #: By type: `new_order`, `payment`, …, or `micro`.
-    transactions: Mapping[str, Transaction] = field(default_factory=dict)
+    transactions: Mapping[str, Transaction] = field(default_factory=FrozenDict)
     #: Attempts that the database aborted, by reason.
-    aborts: Mapping[str, int] = field(default_factory=dict)
+    aborts: Mapping[str, int] = field(default_factory=FrozenDict)
     #: Messages of other errors, with their counts.
-    errors: Mapping[str, int] = field(default_factory=dict)
+    errors: Mapping[str, int] = field(default_factory=FrozenDict)
     series: Series = field(default_factory=Series, repr=False)
     warmup_series: Series = field(default_factory=Series, repr=False)
     checks: Tuple[Check, ...] = field(default=(), repr=False)
@@ -347,44 +335,35 @@ class Result:
     statements: Tuple[Statement, ...] = field(default=(), repr=False)
     warnings: Tuple[str, ...] = ()
     #: The whole document.
-    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    raw: Mapping[str, Any] = field(default_factory=FrozenDict, repr=False)
     #: File of the document; None for a run whose document was not kept.
-    path: Optional[Path] = None
+    path: Optional[Path] = field(default=None, compare=False)
 
     @classmethod
     def of(cls, raw: Mapping[str, Any], path: Optional[Path] = None) -> Result:
-        """Reads a document. Raises `ResultError` if it is none of this version."""
-        _require_result(raw)
-        window = raw.get("window", {})
-        return _of(
-            cls,
-            raw,
-            window=_of(Window, window, start=_time(window.get("start"))),
-            target=_of(Target, raw.get("target", {})),
-            host=_of(Host, raw.get("host", {})),
-            client=_of(Client, raw.get("client", {})),
-            transactions={name: Transaction._of(of) for name, of in raw["transactions"].items()},
-            errors={error["message"]: error["count"] for error in raw.get("errors", [])},
-            series=Series._of(raw.get("series", {})),
-            warmup_series=Series._of(raw.get("warmup_series", {})),
-            checks=_all(Check, raw.get("checks")),
-            requirements=_all(Requirement, raw.get("requirements")),
-            phases=tuple(Phase._of(phase) for phase in raw.get("phases", [])),
-            outages=_all(Outage, raw.get("outages")),
-            observed=tuple(_of(Observed, of, values=tuple(of.get("values", []))) for of in raw.get("observed", [])),
-            statements=_all(Statement, raw.get("statements")),
-            warnings=tuple(raw.get("warnings", [])),
-            raw=raw,
-            path=path,
+        """Reads a document. Raises `ResultError` if it is none of a run, of another format, or has a wrong field."""
+        document = frozen(raw)
+        _require_result(document)
+        errors = record(_Errors, document).errors
+        result = record(
+            cls, document, errors=FrozenDict({of.message: of.count for of in errors}), raw=document, path=path
         )
+        for name, series in (("series", result.series), ("warmup_series", result.warmup_series)):
+            series._require_parallel(name)
+        return result
 
+    @cached_property
     def histogram(self) -> Histogram:
-        """Returns the histogram of the latency of all types, in nanoseconds."""
-        found = Histogram(10, 0, ())
-        for of in self.transactions.values():
-            if of.hdr:
-                found = of.histogram + found if found.counts else of.histogram
-        return found
+        """Histogram of the latency of all types, in nanoseconds. Raises `HistogramError`."""
+        return sum((of.histogram for of in self.transactions.values()), _NO_VALUES)
+
+    def __repr__(self) -> str:
+        named = "" if self.label is None else f"{self.label!r}: "
+        where = self.target.url or self.target.kind
+        nopm = f"{self.nopm:,.0f} NOPM, " if self.nopm else ""
+        count = len(self.warnings)
+        warnings = f", {count} warning{'s' * (count > 1)}" if count else ""
+        return f"<Result {named}{self.status}, {where}, {nopm}{self.tps:,.1f} tx/s{warnings}>"
 
     def to_pandas(self, what: str = "series") -> pandas.DataFrame:
         """Returns a table of `lydite export` as a pandas DataFrame: `series`, `transactions`, `observed`, …"""
@@ -398,58 +377,49 @@ class Result:
 
         return to_polars(self, what)
 
-    def without_path(self) -> Result:
-        """Returns the same result, without a file."""
-        return replace(self, path=None)
-
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes the document to a new file, for `lydite report`, `compare` and `export`."""
         with open(path, "x", encoding="utf-8") as file:
             json.dump(self.raw, file)
 
 
+@dataclass(frozen=True)
+class _Error:
+    """A message of other errors than aborts."""
+
+    message: str
+    count: int
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """The part of a document that is a list there and a mapping here."""
+
+    errors: Tuple[_Error, ...] = ()
+
+
 def load_result(path: Union[str, os.PathLike[str]]) -> Result:
-    """Reads a result file, as `lydite run --json` writes it. Raises `OSError`, or `ResultError` if it is none."""
+    """Reads a result file, as `lydite run --json` writes it.
+
+    Raises `OSError`, or `ResultError` if the file is no result of a run: the message names the file and the field.
+    """
     path = Path(path)
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        return Result.of(raw, path)
-    except ValueError as error:
+        try:
+            text = path.read_bytes().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ResultError(f"this is no UTF-8: {error}") from error
+        return Result.of(parsed(text), path)
+    except ResultError as error:
         raise ResultError(f"{path}: {error}") from error
 
 
 def _require_result(raw: object) -> None:
-    """Rejects other documents of Lydite, and other versions."""
-    if not isinstance(raw, dict) or not isinstance(raw.get("format"), int):
+    """Rejects other documents of Lydite, and other formats."""
+    # True is a whole number for Python.
+    if not isinstance(raw, Mapping) or type(raw.get("format")) is not int:
         raise ResultError('this is no result of a run: it has no number "format"')
     if raw["format"] != FORMAT:
         raise ResultError(f"this has format {raw['format']}, and this module reads {FORMAT}: use the lydite that wrote it")
-    if not isinstance(raw.get("transactions"), dict):
+    if "transactions" not in raw:
         raise ResultError("this is no result of a run: it has no transactions")
-
-
-def _of(kind: Type[_T], document: Mapping[str, Any], /, **given: object) -> _T:
-    """Makes a data class of the fields that it shares with a document; those that are given win."""
-    names: Dict[str, object] = getattr(kind, "__dataclass_fields__")
-    shared = {name: value for name, value in document.items() if name in names}
-    return kind(**{**shared, **given})
-
-
-def _all(kind: Type[_T], raws: Optional[List[Mapping[str, Any]]]) -> Tuple[_T, ...]:
-    return tuple(_of(kind, raw) for raw in raws or [])
-
-
-def _time(text: Optional[str]) -> Optional[datetime]:
-    """Reads RFC 3339 in UTC to the microsecond, which is all that a datetime holds.
-
-    >>> _time("2026-01-02T03:04:05.123456789Z").isoformat()
-    '2026-01-02T03:04:05.123456+00:00'
-    """
-    if not text:
-        return None
-    seconds, _, fraction = text.rstrip("Z").partition(".")
-    try:
-        moment = datetime.strptime(seconds, "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
-        return moment.replace(microsecond=int(fraction[:6].ljust(6, "0"))) if fraction else moment
-    except ValueError:
-        return None

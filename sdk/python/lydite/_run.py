@@ -7,10 +7,11 @@ import re
 import signal
 import subprocess
 import tempfile
-from dataclasses import dataclass
+import weakref
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Callable, Iterator, List, Optional, Type
+from typing import Callable, Iterator, List, Optional, Tuple, Type
 
 from ._ends import of_exit
 from ._program import Flag, arguments, errors, find_program
@@ -50,6 +51,10 @@ phase='measuring', elapsed_s=65, nopm=2220.0, tps=86.0)
     #: Completed transactions per second since the line before.
     tps: Optional[float] = None
 
+    def __str__(self) -> str:
+        """Returns the line, so that `progress=print` prints what a terminal would show."""
+        return self.text
+
     @classmethod
     def of(cls, line: str) -> Progress:
         """Reads a line. Texts that are no line of a run in progress have none of the numbers."""
@@ -68,8 +73,63 @@ def _number(text: Optional[str]) -> Optional[float]:
         return None
 
 
+class _Guard:
+    """Ends a run if this process ends without ending it: by SIGTERM, SIGKILL, or a `Run` that is forgotten.
+
+    It is a shell that reads a pipe of which only this process has the other end, so that the kernel closes it however
+    this process ends. PR_SET_PDEATHSIG instead would end the run with the *thread* that started it.
+    """
+
+    #: Ends as soon as it has read a line, and ends the run if the pipe is closed without one.
+    _SCRIPT = 'read -r ended || kill -s TERM "$0"'
+    #: All of them, of which forked processes close their ends of the pipes.
+    _all: weakref.WeakSet[_Guard] = weakref.WeakSet()
+
+    def __init__(self, pid: int) -> None:
+        self._shell = subprocess.Popen(
+            ["/bin/sh", "-c", self._SCRIPT, str(pid)],
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            # What ends this process by its group must not end the guard.
+            start_new_session=True,
+        )
+        self._all.add(self)
+
+    def dismiss(self) -> None:
+        """Ends it after the run has ended."""
+        pipe = self._shell.stdin
+        if pipe is not None and not pipe.closed:
+            try:
+                pipe.write(b"\n")
+            except OSError:
+                # Somebody ended it.
+                pass
+            pipe.close()
+            self._shell.wait()
+
+    def __del__(self) -> None:
+        # subprocess keeps a process that nobody waited for, with its pipe.
+        shell = getattr(self, "_shell", None)
+        if shell is not None and shell.stdin is not None:
+            shell.stdin.close()
+
+    @classmethod
+    def close_in_child(cls) -> None:
+        """Closes the ends of the pipes that a forked process got, since the run is not its own."""
+        for guard in list(cls._all):
+            if guard._shell.stdin is not None:
+                guard._shell.stdin.close()
+
+
+os.register_at_fork(after_in_child=_Guard.close_in_child)
+
+
 class Run:
     """A run at work. It is an iterator of its progress, and a context manager that ends it.
+
+    The run ends with this process, however that ends, and when this object is forgotten.
 
     >>> import lydite
     >>> with lydite.start("null:", duration="1200ms", warmup=0) as run:
@@ -91,8 +151,9 @@ class Run:
         self._errors: List[str] = []
         self._result: Optional[Result] = None
         self._interrupted = False
+        process: Optional[subprocess.Popen[str]] = None
         try:
-            self._process = subprocess.Popen(
+            process = subprocess.Popen(
                 [str(find_program()), "run", f"--json={self._json}", *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -102,9 +163,14 @@ class Run:
                 # Ctrl-C goes to each process of a terminal, and the second one that comes ends the program at once.
                 start_new_session=True,
             )
+            self._guard = _Guard(process.pid)
         except BaseException:
+            if process is not None:
+                process.kill()
+                process.wait()
             self._forget()
             raise
+        self._process = process
 
     def __iter__(self) -> Iterator[Progress]:
         """Yields each line of progress as it comes, to the end of the run."""
@@ -131,22 +197,13 @@ class Run:
         An interrupted run returns what it measured, and raises `KeyboardInterrupt` if that is nothing. A run with any
         other exit code than 0 raises the `LyditeError` of that code, which has the result if there is one.
         """
-        while True:
-            try:
-                for _ in self:
-                    pass
-                code = self._process.wait()
-                break
-            except KeyboardInterrupt:
-                self.interrupt()
-        return self._read(code)
-
-    def _read(self, code: int) -> Result:
-        if self._result is None and _stamp(self._json) != self._before:
-            self._result = load_result(self._json)
-            if self._scratch is not None:
-                self._result = self._result.without_path()
-        self._forget()
+        code, _ = self._wait()
+        try:
+            if self._result is None and _stamp(self._json) != self._before:
+                found = load_result(self._json)
+                self._result = found if self._scratch is None else replace(found, path=None)
+        finally:
+            self._forget()
         if code != 0 and not (self._interrupted and code == 130):
             raise of_exit(code, errors("\n".join(self._errors)), self._result)
         if self._result is None:
@@ -155,9 +212,30 @@ class Run:
             raise of_exit(2, [f"the run wrote no result to {self._json}"])
         return self._result
 
+    def _wait(self) -> Tuple[int, Optional[KeyboardInterrupt]]:
+        """Waits for the end, and interrupts the run at each Ctrl-C. Returns its exit code and the last Ctrl-C."""
+        typed = None
+        while True:
+            try:
+                # A program that nobody reads would wait for ever.
+                for _ in self:
+                    pass
+                code = self._process.wait()
+                self._guard.dismiss()
+                if self._process.stderr is not None:
+                    self._process.stderr.close()
+                return code, typed
+            except KeyboardInterrupt as again:
+                typed = again
+                self.interrupt()
+
     def _forget(self) -> None:
         if self._scratch is not None:
             self._scratch.cleanup()
+
+    def __repr__(self) -> str:
+        code = self._process.poll()
+        return f"<Run {'at work' if code is None else f'ended with {code}'}, process {self._process.pid}>"
 
     def __enter__(self) -> Run:
         return self
@@ -169,16 +247,17 @@ class Run:
         trace: Optional[TracebackType],
     ) -> None:
         """Ends the run if it is still at work, and waits for its end."""
-        if self._process.poll() is None:
+        typed: Optional[KeyboardInterrupt] = None
+        try:
+            if self._process.poll() is None:
+                self.interrupt()
+        except KeyboardInterrupt as early:
+            typed = early
             self.interrupt()
-        stream = self._process.stderr
-        if stream is not None and not stream.closed:
-            # A program that nobody reads would wait for ever.
-            for _ in stream:
-                pass
-            stream.close()
-        self._process.wait()
+        _, later = self._wait()
         self._forget()
+        if typed or later:
+            raise KeyboardInterrupt from typed or later
 
 
 def _stamp(path: Path) -> Optional[tuple[int, int]]:
@@ -228,7 +307,7 @@ def run(
     ('first', 2, 'null')
     >>> lydite.run("null:", warehouse=4)
     Traceback (most recent call last):
-    lydite._ends.UsageError: ...
+    lydite.UsageError: ...
     """
     if progress is None:
         flags.setdefault("quiet", True)

@@ -24,7 +24,9 @@ pub const PYTHON_SDK: &[SdkFile] = files![
 /// Modules of the package `lydite` for Python that start runs and read their results. The package loads each when it is
 /// used, so drivers run without these files.
 pub const PYTHON_RUNS: &[SdkFile] = files![
-    "python": "lydite/_compare.py",
+    "python": "lydite/__main__.py",
+    "lydite/_compare.py",
+    "lydite/_document.py",
     "lydite/_ends.py",
     "lydite/_export.py",
     "lydite/_hdr.py",

@@ -4,15 +4,30 @@ use crate::kit::SDK;
 use std::path::Path;
 use std::process::Command;
 
-const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/module_test.py");
+const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python");
 
 #[test]
 fn the_package_runs_the_program_reads_its_results_and_its_examples_are_true() {
+    passes("module_test.py");
+}
+
+#[test]
+fn the_package_rejects_broken_documents_and_its_results_can_not_be_changed() {
+    passes("documents_test.py");
+}
+
+#[test]
+fn a_run_ends_with_the_python_that_started_it() {
+    passes("lifetime_test.py");
+}
+
+/// Runs the tests of a file.
+fn passes(file: &str) {
     let program = Path::new(env!("CARGO_BIN_EXE_lydite"));
     let beside = program.parent().expect("the directory of the program");
     let path = std::env::var("PATH").unwrap_or_default();
     let ended = Command::new("python3")
-        .args([TESTS, "-v"])
+        .args([&format!("{TESTS}/{file}"), "-v"])
         .env("PYTHONPATH", SDK)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("PATH", format!("{}:{path}", beside.display()))

@@ -10,14 +10,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 import unittest
+import warnings
+from functools import cached_property
 from pathlib import Path
 from unittest import mock
 
 import lydite
 
 MODULES = ["lydite", *(f"lydite.{name}" for name in (
-    "_compare", "_ends", "_export", "_hdr", "_program", "_result", "_run",
+    "_compare", "_document", "_ends", "_export", "_hdr", "_program", "_result", "_run",
 ))]
 
 
@@ -61,7 +64,34 @@ class Program(unittest.TestCase):
             own.write_text("#!/bin/sh\n")
             own.chmod(0o755)
             with mock.patch("sysconfig.get_path", return_value=scripts):
-                self.assertEqual(lydite.find_program(), own)
+                with self.assertWarnsRegex(RuntimeWarning, "prints no version"):
+                    self.assertEqual(lydite.find_program(), own)
+
+    def test_a_program_of_another_version_is_found_with_a_warning_that_names_both(self):
+        with tempfile.TemporaryDirectory() as scripts:
+            own = Path(scripts, "lydite")
+            own.write_text("#!/bin/sh\necho 'lydite 9.8.7 (abc 2030-01-01)'\n")
+            own.chmod(0o755)
+            with mock.patch("sysconfig.get_path", return_value=scripts):
+                with self.assertWarnsRegex(RuntimeWarning, rf"9\.8\.7.* {lydite.__version__}"):
+                    self.assertEqual(lydite.find_program(), own)
+
+    def test_the_program_that_was_built_is_of_the_version_of_the_package(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            lydite.find_program()
+
+    def test_python_m_lydite_runs_the_program(self):
+        command = [sys.executable, "-m", "lydite"]
+        ended = subprocess.run([*command, "-V"], stdout=subprocess.PIPE, check=True, text=True)
+        self.assertTrue(ended.stdout.startswith(f"lydite {lydite.__version__}"), ended.stdout)
+        ended = subprocess.run([*command, "run", "null:", "--warehouse", "2"], stderr=subprocess.PIPE, text=True)
+        self.assertEqual(ended.returncode, 2)
+        self.assertIn("--warehouses", ended.stderr)
+        nowhere = {**os.environ, "PATH": "/nonexistent"}
+        ended = subprocess.run(command, stderr=subprocess.PIPE, env=nowhere, text=True)
+        self.assertEqual(ended.returncode, 127)
+        self.assertRegex(ended.stderr, "^lydite: .*pip install")
 
     def test_a_missing_program_is_an_error_that_says_how_to_get_it(self):
         with mock.patch.dict(os.environ, {"PATH": "/nonexistent"}):
@@ -79,6 +109,41 @@ class Package(unittest.TestCase):
         self.assertLessEqual(set(lydite.__all__), set(dir(lydite)))
         with self.assertRaisesRegex(AttributeError, "no attribute 'unknown'"):
             lydite.unknown
+
+    def test_tracebacks_name_exceptions_as_programs_do(self):
+        errors = {name: value for name in lydite.__all__ if isinstance(value := getattr(lydite, name), type)
+                  and issubclass(value, Exception) and name in lydite._OF_RUNS}
+        self.assertEqual(len(errors), 11)
+        for name, value in errors.items():
+            self.assertEqual(f"{value.__module__}.{value.__qualname__}", f"lydite.{name}")
+        lines = traceback.format_exception_only(lydite.UsageError, lydite.UsageError(2, ["wrong"]))
+        self.assertEqual(lines, ["lydite.UsageError: wrong\n"])
+
+    def test_each_public_name_has_a_text(self):
+        for name in lydite._OF_RUNS:
+            value = getattr(lydite, name)
+            self.assertTrue(value.__doc__, name)
+            self.assertFalse(value.__doc__.startswith(f"{name}("), f"{name} has only the text of its data class")
+            for part, of in vars(value).items() if isinstance(value, type) else ():
+                if not part.startswith("_") and (callable(of) or isinstance(of, (property, classmethod, cached_property))):
+                    self.assertTrue(getattr(value, part).__doc__ or of.__doc__, f"{name}.{part}")
+
+    def test_a_program_that_uses_everything_runs_and_has_right_types(self):
+        program = Path(__file__).with_name("typed_program.py")
+        subprocess.run([sys.executable, "-W", "error", program], check=True)
+        try:
+            importlib.import_module("mypy")
+        except ImportError:
+            self.skipTest("the program was run; mypy is not installed to check its types")
+        package = Path(lydite.__file__).parent.parent
+        ended = subprocess.run(
+            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, program],
+            env={**os.environ, "MYPYPATH": str(package)}, stdout=subprocess.PIPE, text=True,
+        )
+        self.assertLess(ended.returncode, 2, ended.stdout)
+        own = ("typed_program", *(name.rpartition(".")[2] for name in MODULES[1:]))
+        found = [line for line in ended.stdout.splitlines() if "error:" in line and Path(line.split(":")[0]).stem in own]
+        self.assertEqual(found, [])
 
     def test_a_driver_loads_its_half_alone(self):
         code = (
@@ -116,6 +181,23 @@ class Runs(unittest.TestCase):
         self.assertTrue(measuring and all(progress.nopm > 0 for progress in measuring), seen)
         self.assertEqual(len(result.series), 3)
         self.assertIsNone(result.path)
+
+    def test_each_line_of_a_run_is_understood(self):
+        """The lines are for people: a change of their words is one of this package."""
+        for flags in (
+            {"warehouses": 1, "size": "tiny"}, {"workload": "micro", "set": {"micro.records": 50}},
+        ):
+            seen = []
+            lydite.run("gemel:", duration="3s", warmup="2s", progress=seen.append, **flags)
+            lines = [progress for progress in seen if "tx/s" in progress.text]
+            self.assertLessEqual({"warm-up", "measuring"}, {progress.phase for progress in lines}, seen)
+            for progress in lines:
+                self.assertIsNotNone(progress.phase, progress)
+                self.assertIsNotNone(progress.elapsed_s, progress)
+                self.assertIsNotNone(progress.tps, progress)
+                self.assertEqual(progress.nopm is None, "NOPM" not in progress.text, progress)
+                self.assertIs(progress.nopm is None, "workload" in flags, progress)
+                self.assertEqual(str(progress), progress.text)
 
     def assert_partial(self, result):
         self.assertEqual(result.status, "partial")
@@ -180,7 +262,7 @@ class Results(unittest.TestCase):
             if of.mean_ms is not None:
                 self.assertAlmostEqual(histogram.mean / 1e6, of.mean_ms)
                 self.assertEqual(histogram.max / 1e6, of.max_ms)
-        self.assertEqual(self.result.histogram().count, sum(of.completed for of in self.result.transactions.values()))
+        self.assertEqual(self.result.histogram.count, sum(of.completed for of in self.result.transactions.values()))
 
     def test_damaged_histograms_are_errors(self):
         text = self.result.transactions["new_order"].hdr
@@ -193,7 +275,7 @@ class Results(unittest.TestCase):
             path = Path(scratch, "r.json")
             self.result.save(path)
             again = lydite.load_result(path)
-            self.assertEqual(again.without_path(), self.result)
+            self.assertEqual(again, self.result)
             with self.assertRaises(FileExistsError):
                 self.result.save(path)
             for text, words in (
@@ -253,6 +335,8 @@ class Results(unittest.TestCase):
         comparison = missed.exception.comparison
         self.assertAlmostEqual(comparison["nopm"].ratio, other.nopm / self.result.nopm)
         self.assertRaises(KeyError, comparison.__getitem__, "unknown")
+        # One run of each has no verdict.
+        self.assertEqual((comparison.verdict, comparison["nopm"].verdict), ("not_judged", "not_judged"))
         json.dumps(comparison.raw)
 
 
