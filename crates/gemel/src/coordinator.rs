@@ -28,7 +28,7 @@ use crate::watch::{Noted, Watch, Watches};
 use arrayvec::ArrayVec;
 pub(crate) use moves::Pair;
 use moves::{Moves, is_to_twin};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -61,6 +61,8 @@ pub(crate) struct Coordinator {
     watches: Watches,
     /// Number of catalog changes that commits must know of: see `changes.rs`.
     changes: AtomicU64,
+    /// Held while a catalog change is stamped: one at a time.
+    stamping: Mutex<()>,
     moves: Moves,
     recorder: OnceLock<Arc<Recorder>>,
     /// The directory, locked until the last transaction ends: transactions keep the engines, which keep files. The last
@@ -155,6 +157,7 @@ impl Coordinator {
             keyspaces: RwLock::default(),
             watches: Watches::default(),
             changes: AtomicU64::new(0),
+            stamping: Mutex::new(()),
             moves: Moves::default(),
             recorder: OnceLock::new(),
             _lock: lock,

@@ -72,8 +72,8 @@ pub enum Error {
     /// The request violates a constraint of the data: a key that exists already, a value that does not fit its column.
     #[error("{0}")]
     Constraint(String),
-    /// The handle of a table or keyspace is older than its last change: columns were added or dropped, an index was
-    /// added, or the rows were truncated or dropped. Get the table again
+    /// The handle of a table or keyspace is older than a change that the transaction has to know of: columns were added or
+    /// dropped, an index was added, or the rows were truncated or dropped. Get the table again
     /// ([`Database::table`](crate::Database::table)), for a new transaction.
     #[error("{0}")]
     Outdated(String),

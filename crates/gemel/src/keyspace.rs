@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::ids::KeyspaceId;
-use std::sync::atomic::{AtomicU8, Ordering};
+use crate::order::clock::Timestamp;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// The engine of a table or keyspace.
@@ -64,7 +65,7 @@ pub struct Keyspace {
     pub(crate) gate: Arc<Gate>,
 }
 
-/// The accesses that a keyspace's handles allow.
+/// The accesses that a keyspace's handles allow. `closed` is the stamp of the change that closed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Standing {
@@ -78,53 +79,88 @@ pub(crate) enum Standing {
     Dropped,
     /// None: the table has other keyspaces now.
     Truncated,
-    /// None: the table has other columns now.
+    /// All that the successor allows, to transactions from before `closed`: the table has other columns now.
     Altered,
     /// None: the rows are in the successor, in another engine. Transactions that begin later use it instead.
     Moved,
+}
+
+/// The changes of the catalog that a transaction knows of (`DESIGN.md`, "Catalog").
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CatalogView {
+    /// The transaction's first snapshot in the anchor engine.
+    pub(crate) began: Timestamp,
+    /// True if the transaction's later snapshots have later changes too: it reads at read committed.
+    pub(crate) moves_on: bool,
+}
+
+impl CatalogView {
+    /// The view of somebody who knows all changes.
+    pub(crate) const NEWEST: Self = Self { began: Timestamp::MAX, moves_on: true };
+
+    /// Returns true if the transaction's snapshots may have what comes after a change.
+    fn has(self, change: Timestamp) -> bool {
+        self.moves_on || change <= self.began
+    }
 }
 
 /// The [`Standing`] of a keyspace. All handles that were given out between two changes of the table share one.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     standing: AtomicU8,
-    /// Number of the catalog change that made these handles. A transaction that began before it can't use them: its
-    /// snapshot may lack entries that the change wrote, or should have rows that the change deleted.
-    pub(crate) born: u64,
-    /// True if that change was a move.
+    /// Stamp of the change that made these handles. A transaction with an older snapshot can't use them: the snapshot
+    /// may lack entries that the change wrote, or should have rows that the change deleted.
+    born: Timestamp,
+    /// Stamp of the last change that rejects the writes of earlier transactions: any but one of columns only.
+    pub(crate) writes_from: Timestamp,
+    /// True if `writes_from` is that of a move.
     by_move: bool,
-    /// The newer handle, which knows of later changes. Set before this handle is outdated or moved.
+    /// Stamp of the change that closed the gate. Set before the standing is.
+    closed: AtomicU64,
+    /// The newer handle, which knows of later changes. Set before this handle is outdated, altered or moved.
     successor: OnceLock<Keyspace>,
 }
 
 impl Gate {
-    pub(crate) fn born_at(born: u64) -> Self {
-        Self::new(born, false)
+    /// Makes the gate of handles that a change makes.
+    pub(crate) fn born_at(born: Timestamp) -> Self {
+        Self::new(born, born, false)
     }
 
-    pub(crate) fn moved_at(born: u64) -> Self {
-        Self::new(born, true)
+    pub(crate) fn moved_at(born: Timestamp) -> Self {
+        Self::new(born, born, true)
     }
 
-    fn new(born: u64, by_move: bool) -> Self {
-        Self { standing: AtomicU8::new(Standing::Open as u8), born, by_move, successor: OnceLock::new() }
+    /// Makes the gate of handles that a change of columns makes. What was written through the handles before is right.
+    pub(crate) fn altered_at(&self, born: Timestamp) -> Self {
+        Self::new(born, self.writes_from, self.by_move)
+    }
+
+    fn new(born: Timestamp, writes_from: Timestamp, by_move: bool) -> Self {
+        let (standing, closed) = (AtomicU8::new(Standing::Open as u8), AtomicU64::new(0));
+        Self { standing, born, writes_from, by_move, closed, successor: OnceLock::new() }
     }
 
     pub(crate) fn set(&self, standing: Standing) {
         self.standing.store(standing as u8, Ordering::SeqCst);
     }
 
-    /// Closes the gate for writes in favour of a handle of the same keyspace.
-    pub(crate) fn set_outdated(&self, successor: Keyspace) {
-        // A gate gets one successor: it leaves the list of open keyspaces with it.
-        let _ = self.successor.set(successor);
-        self.set(Standing::Outdated);
+    /// Closes the gate, for transactions that have the change `at`.
+    pub(crate) fn close(&self, standing: Standing, at: Timestamp) {
+        self.closed.store(at.0, Ordering::Release);
+        self.set(standing);
     }
 
-    /// Closes the gate in favour of a keyspace in another engine.
-    pub(crate) fn set_moved(&self, successor: Keyspace) {
+    /// Closes the gate in favour of a newer handle, of the same keyspace or of one in another engine.
+    pub(crate) fn close_for(&self, standing: Standing, at: Timestamp, successor: Keyspace) {
+        // A gate gets one successor: it leaves the list of open keyspaces with it.
         let _ = self.successor.set(successor);
-        self.set(Standing::Moved);
+        self.close(standing, at);
+    }
+
+    /// Returns true if a transaction has the change that closed the gate.
+    fn is_closed_for(&self, view: CatalogView) -> bool {
+        view.has(Timestamp(self.closed.load(Ordering::Acquire)))
     }
 
     /// Returns true if the handles can be read through without a look at their successors.
@@ -165,19 +201,20 @@ impl Keyspace {
 
     /// Returns the handle to read through instead of this one, which is this one unless its keyspace was moved.
     #[inline]
-    pub(crate) fn for_reads(&self) -> Result<&Self> {
-        if self.gate.allows_reads() { Ok(self) } else { self.follow() }
+    pub(crate) fn for_reads(&self, view: CatalogView) -> Result<&Self> {
+        if self.gate.allows_reads() { Ok(self) } else { self.follow(view) }
     }
 
     #[cold]
-    fn follow(&self) -> Result<&Self> {
+    fn follow(&self, view: CatalogView) -> Result<&Self> {
         // Of the newest keyspace the oldest handle, because newer ones need a newer transaction. The newest handle has
         // the standing.
         let (mut found, mut newest) = (self, self);
         loop {
             match (newest.gate.standing(), newest.gate.successor.get()) {
                 (Standing::Open | Standing::Indexing, _) => return Ok(found),
-                (Standing::Outdated | Standing::Moved, Some(next)) => {
+                (Standing::Altered, _) if newest.gate.is_closed_for(view) => return Err(newest.refused()),
+                (Standing::Outdated | Standing::Altered | Standing::Moved, Some(next)) => {
                     if next.id != newest.id {
                         found = next;
                     }
@@ -190,15 +227,13 @@ impl Keyspace {
 
     /// Returns the handle to write through instead of this one, which is this one unless its keyspace was moved.
     #[inline]
-    pub(crate) fn for_writes(&self) -> Result<&Self> {
-        let mut newest = self;
+    pub(crate) fn for_writes(&self, view: CatalogView) -> Result<&Self> {
+        let (mut found, mut newest) = (self, self);
         loop {
-            match newest.gate.standing() {
-                Standing::Open => return Ok(newest),
-                Standing::Moved => match newest.gate.successor.get() {
-                    Some(next) => newest = next,
-                    None => return Err(newest.refused()),
-                },
+            match (newest.gate.standing(), newest.gate.successor.get()) {
+                (Standing::Open, _) => return Ok(found),
+                (Standing::Moved, Some(next)) => (found, newest) = (next, next),
+                (Standing::Altered, Some(next)) if !newest.gate.is_closed_for(view) => newest = next,
                 _ => return Err(newest.refused()),
             }
         }
@@ -206,30 +241,35 @@ impl Keyspace {
 
     /// Returns an error if the keyspace can't be read any more.
     #[inline]
-    pub(crate) fn check_read(&self) -> Result<()> {
-        if self.gate.allows_reads() { Ok(()) } else { self.check_followed() }
-    }
-
-    #[cold]
-    fn check_followed(&self) -> Result<()> {
-        if self.follow()?.id == self.id { Ok(()) } else { Err(Error::Moved(self.name().into())) }
+    pub(crate) fn check_read(&self, view: CatalogView) -> Result<()> {
+        if self.gate.allows_reads() { Ok(()) } else { self.is_still_here(self.follow(view)?) }
     }
 
     /// Returns an error if the keyspace can't be written any more.
     #[inline]
-    pub(crate) fn check_write(&self) -> Result<()> {
-        if self.gate.standing() == Standing::Open { Ok(()) } else { Err(self.refused()) }
-    }
-
-    /// Returns an error for a transaction that began before the change that made the handle.
-    #[inline]
-    pub(crate) fn check_age(&self, changes: u64) -> Result<()> {
-        if self.gate.born <= changes { Ok(()) } else { Err(self.too_new()) }
+    pub(crate) fn check_write(&self, view: CatalogView) -> Result<()> {
+        if self.gate.standing() == Standing::Open {
+            return Ok(());
+        }
+        self.is_still_here(self.for_writes(view)?)
     }
 
     #[cold]
-    fn too_new(&self) -> Error {
-        if self.gate.by_move {
+    fn is_still_here(&self, found: &Self) -> Result<()> {
+        if found.id == self.id { Ok(()) } else { Err(Error::Moved(self.name().into())) }
+    }
+
+    /// Returns an error for a transaction that does not have the change that made the handle. One that moves on has it,
+    /// but what it did before may be of no use.
+    #[inline]
+    pub(crate) fn check_age(&self, view: CatalogView) -> Result<()> {
+        let needed = if view.moves_on { self.gate.writes_from } else { self.gate.born };
+        if needed <= view.began { Ok(()) } else { Err(self.too_new(view)) }
+    }
+
+    #[cold]
+    fn too_new(&self, view: CatalogView) -> Error {
+        if self.gate.by_move && self.gate.writes_from > view.began {
             return Error::Moved(self.name().into());
         }
         Error::TooOld(format!("{:?} was changed after the transaction began", self.name()))
@@ -268,6 +308,8 @@ impl Keyspace {
 mod tests {
     use super::*;
 
+    const NOW: CatalogView = CatalogView::NEWEST;
+
     fn keyspace(id: u32) -> Keyspace {
         Keyspace { owner: 1, id: KeyspaceId(id), engine: 0, name: "k".into(), gate: Arc::default() }
     }
@@ -278,13 +320,13 @@ mod tests {
         let mut newest = oldest.clone();
         for id in 1..=200_000 {
             let next = keyspace(id);
-            newest.gate.set_moved(next.clone());
+            newest.gate.close_for(Standing::Moved, Timestamp::ZERO, next.clone());
             newest = next;
         }
-        assert_eq!(oldest.for_reads().unwrap().id, newest.id);
-        assert_eq!(oldest.for_writes().unwrap().id, newest.id);
+        assert_eq!(oldest.for_reads(NOW).unwrap().id, newest.id);
+        assert_eq!(oldest.for_writes(NOW).unwrap().id, newest.id);
         newest.gate.set(Standing::Dropped);
-        assert!(oldest.for_reads().is_err() && oldest.for_writes().is_err());
+        assert!(oldest.for_reads(NOW).is_err() && oldest.for_writes(NOW).is_err());
         drop(newest);
         // The stack of a test's thread is too short for a call for each.
         drop(oldest);
@@ -293,15 +335,39 @@ mod tests {
     #[test]
     fn an_outdated_handle_reads_its_own_keyspace_until_that_moves() {
         let (old, new, moved) = (keyspace(1), keyspace(1), keyspace(2));
-        old.gate.set_outdated(new.clone());
-        assert!(std::ptr::eq(old.for_reads().unwrap(), &old));
-        assert!(old.for_writes().is_err() && old.check_read().is_ok());
-        new.gate.set_moved(moved);
+        old.gate.close_for(Standing::Outdated, Timestamp(1), new.clone());
+        assert!(std::ptr::eq(old.for_reads(NOW).unwrap(), &old));
+        assert!(old.for_writes(NOW).is_err() && old.check_read(NOW).is_ok());
+        new.gate.close_for(Standing::Moved, Timestamp(2), moved);
         assert_eq!(
-            (old.for_reads().unwrap().id, new.for_writes().unwrap().id),
+            (old.for_reads(NOW).unwrap().id, new.for_writes(NOW).unwrap().id),
             (KeyspaceId(2), KeyspaceId(2))
         );
-        assert!(matches!(old.check_read(), Err(Error::Moved(_))));
-        assert!(matches!(old.for_writes(), Err(Error::Outdated(_))));
+        assert!(matches!(old.check_read(NOW), Err(Error::Moved(_))));
+        assert!(matches!(old.for_writes(NOW), Err(Error::Outdated(_))));
+    }
+
+    /// What each view sees of a keyspace whose columns change, which gets an index, and which moves.
+    #[test]
+    fn an_altered_handle_is_for_those_from_before_while_its_keyspace_is_there() {
+        let view = |began| CatalogView { began: Timestamp(began), moves_on: false };
+        let (old, new) = (keyspace(1), keyspace(1));
+        old.gate.close_for(Standing::Altered, Timestamp(5), new.clone());
+        assert!(std::ptr::eq(old.for_reads(view(4)).unwrap(), &old));
+        assert!(std::ptr::eq(old.for_writes(view(4)).unwrap(), &old));
+        for late in [view(5), NOW, CatalogView { moves_on: true, ..view(4) }] {
+            assert!(matches!(old.for_reads(late), Err(Error::Outdated(_))));
+            assert!(matches!(old.for_writes(late), Err(Error::Outdated(_))));
+        }
+        let indexed = keyspace(1);
+        new.gate.close_for(Standing::Outdated, Timestamp(7), indexed.clone());
+        assert!(std::ptr::eq(old.for_reads(view(4)).unwrap(), &old));
+        assert!(matches!(old.check_write(view(4)), Err(Error::Outdated(_))));
+        let gate = Arc::new(Gate::moved_at(Timestamp(9)));
+        indexed.gate.close_for(Standing::Moved, Timestamp(9), Keyspace { gate, ..keyspace(2) });
+        assert!(matches!(old.check_read(view(4)), Err(Error::Moved(_))));
+        let found = old.for_reads(view(4)).unwrap();
+        assert!(matches!(found.check_age(view(4)), Err(Error::Moved(_))));
+        assert!(new.for_reads(view(9)).unwrap().check_age(view(9)).is_ok());
     }
 }

@@ -76,15 +76,19 @@ fn columns_are_renamed_added_and_dropped_under_the_rows_that_are_there() {
 
         let mut before = db.begin(Isolation::Snapshot).unwrap();
         let mut writer = db.begin(Isolation::Snapshot).unwrap();
-        first.set(&mut writer, &[Value::Int(3)], &[(1, "lost".into())]).unwrap();
+        first.set(&mut writer, &[Value::Int(3)], &[(1, "gone".into()), (2, "Aarhus".into())]).unwrap();
         let changes = [ColumnChange::drop("name"), ColumnChange::add("age", ColumnType::I16)];
         let table = db.alter_table("t", &changes).unwrap();
-        outdated(first.get(&mut before, &[Value::Int(1)]), "get the table again");
-        outdated(renamed.set(&mut before, &[Value::Int(1)], &[(1, "lost".into())]), "get the table again");
+        for handle in [&first, &renamed] {
+            assert!(handle.get(&mut before, &[Value::Int(1)]).unwrap().is_some());
+            let mut after = db.begin(Isolation::Snapshot).unwrap();
+            outdated(handle.get(&mut after, &[Value::Int(1)]), "get the table again");
+            outdated(handle.set(&mut after, &[Value::Int(1)], &[(1, "lost".into())]), "get the table again");
+        }
         too_old(table.get(&mut before, &[Value::Int(1)]), "after the transaction began");
-        outdated(writer.commit().map(drop), "before the commit");
+        writer.commit().unwrap().wait().unwrap();
         drop(before);
-        assert_eq!(rows(&db, &table), ["1 'Bern' null", "2 'Bonn' null", "3 'Oslo' null"]);
+        assert_eq!(rows(&db, &table), ["1 'Bern' null", "2 'Bonn' null", "3 'Aarhus' null"]);
         change(&db, |transaction| {
             table.insert(transaction, &[Value::Int(4), Value::Null, Value::Int(40)])?;
             assert!(table.set(transaction, &[Value::Int(2)], &[(2, Value::Int(20))])?);

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use gemel::row::{ColumnChange, ColumnType, IndexDef, Schema, Value};
+use gemel::row::{ColumnType, IndexDef, Schema, Value};
 use gemel::{
     Conflict, Database, Direction, Engine, Error, Isolation, Keyspace, LogMode, Options, Transaction,
 };
@@ -578,7 +578,6 @@ fn a_table_that_a_prepared_transaction_used_is_not_changed() {
                 usage(db.drop_table("t"), says);
                 usage(db.truncate_table("t"), says);
                 usage(db.add_index("t", index), says);
-                usage(db.alter_table("t", &[ColumnChange::add("phone", ColumnType::Text)]), says);
                 usage(db.move_table("t", other), says);
                 usage(db.drop_keyspace("s"), says);
                 usage(db.move_keyspace("s", other), says);

@@ -5,29 +5,108 @@
 //! commit locks its keys and draws, then compares the count with the one at its begin. So either the commit sees the
 //! change and gives up, or the change waits for it. Commits only read the count, which rarely changes: they share no
 //! write.
+//!
+//! A change that makes new handles also has a place in the order of each engine, as a commit over all of them has: its
+//! stamp. So each transaction has the change in all its snapshots, or in none.
 
-use super::{Coordinator, Part, is_to_twin};
+use super::{CommitStamps, Coordinator, Part, is_to_twin, protocol};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
 use crate::ids::KeyspaceId;
-use crate::keyspace::{Gate, Keyspace, Standing};
+use crate::keyspace::{CatalogView, Gate, Keyspace, Standing};
+use crate::order::clock::Timestamp;
 use crate::transaction::Transaction;
+use parking_lot::MutexGuard;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
+/// The count of a change. It is odd while a change has closed gates and is not published: see [`Coordinator::changes`].
+const CHANGE: u64 = 2;
+
+/// A change that is being stamped. Dropping it publishes it in all engines: transactions that begin afterwards have it.
+pub(crate) struct Stamping<'a> {
+    core: &'a Coordinator,
+    /// The change's stamp in the anchor.
+    pub(crate) at: Timestamp,
+    /// The stamp from which on earlier handles are closed.
+    pub(crate) closes_at: Timestamp,
+    /// The stamps that are not published yet, in the order of the engines.
+    parts: Vec<Part>,
+    /// True once the change is counted, and until it is published in the anchor.
+    is_counted: bool,
+    _one: MutexGuard<'a, ()>,
+}
+
+impl Stamping<'_> {
+    /// Counts the change, whose gates are closed.
+    pub(super) fn count(&mut self) {
+        self.core.changes.fetch_add(1, Ordering::SeqCst);
+        // Pairs with the fence in `check_changes`.
+        fence(Ordering::SeqCst);
+        self.is_counted = true;
+    }
+
+    /// Publishes the change in the anchor. Waits for the commits that have drawn there before. They wait for no disk, but
+    /// some for the list of keyspaces.
+    pub(super) fn publish(&mut self) {
+        self.publish_some(1);
+        if std::mem::take(&mut self.is_counted) {
+            self.core.changes.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn publish_some(&mut self, parts: usize) {
+        let some = self.parts.drain(..parts.min(self.parts.len())).collect::<Vec<_>>();
+        protocol::publish(&some, |engine| self.core.engines[engine].clock());
+    }
+}
+
+impl Drop for Stamping<'_> {
+    fn drop(&mut self) {
+        // After a panic the anchor is missing too. It is the first one left.
+        self.publish_some(self.core.engines.len());
+        self.publish();
+    }
+}
+
 impl Coordinator {
-    /// Returns the number of catalog changes so far.
+    /// Returns the number of catalog changes so far, twice. It is odd while a change is counted and not published yet.
     #[inline]
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Ordering::SeqCst)
     }
 
-    /// Counts a change whose gates are closed already. Commits that lock a key after it give up.
-    pub(super) fn count_change(&self) -> u64 {
-        let change = self.changes.fetch_add(1, Ordering::SeqCst) + 1;
+    /// Returns the number of catalog changes that each later snapshot has, twice.
+    #[inline]
+    pub(crate) fn changes_published(&self) -> u64 {
+        self.changes() & !1
+    }
+
+    /// Counts a change that makes no new handles, and whose gates are closed already. Commits that lock a key after it give
+    /// up.
+    pub(super) fn count_change(&self) {
+        self.changes.fetch_add(CHANGE, Ordering::SeqCst);
         // Pairs with the fence in `check_changes`.
         fence(Ordering::SeqCst);
-        change
+    }
+
+    /// Draws the stamps of a change, as those of a commit over all engines.
+    pub(super) fn stamp_change(&self) -> Stamping<'_> {
+        let one = self.stamping.lock();
+        let (mut at, mut closes_at, mut parts) = (Timestamp::ZERO, Timestamp::ZERO, Vec::new());
+        // After a panic of a commit nothing is published any more. Nobody commits then either.
+        if self.clocks().all(|clock| clock.check().is_ok()) {
+            let part = |engine| Part { engine, writes: Vec::new(), stamp: None };
+            parts = (0..self.engines.len()).map(part).collect();
+            // Under the latch no pair is rejected.
+            let is_ordered = self.stamp_as(CommitStamps::Latched, &mut parts).is_ok();
+            at = parts[0].stamp.unwrap_or_default();
+            // Without the registry nothing bounds a transaction's snapshots in the other engines: all may have the change.
+            if is_ordered && self.options.csr {
+                closes_at = at;
+            }
+        }
+        Stamping { core: self, at, closes_at, parts, is_counted: false, _one: one }
     }
 
     /// Sets the standing of keyspaces, and counts the change.
@@ -39,26 +118,42 @@ impl Coordinator {
         self.count_change();
     }
 
-    /// Closes keyspaces for good, in favour of `instead`, which need a transaction that begins after this.
-    pub(crate) fn replace(&self, ids: &[KeyspaceId], standing: Standing, instead: &[Keyspace]) {
+    /// Closes keyspaces for good, in favour of `instead`, which need a transaction that begins after this. The caller
+    /// drops what this returns when it holds no lock that others wait for: it publishes the change in the other engines.
+    pub(crate) fn replace(
+        &self,
+        ids: &[KeyspaceId],
+        standing: Standing,
+        instead: &[Keyspace],
+    ) -> Stamping<'_> {
+        let mut stamping = self.stamp_change();
         let mut keyspaces = self.keyspaces.write();
-        // The number is counted last. A transaction that begins with it finds all gates closed.
-        let born = self.changes.load(Ordering::SeqCst) + 1;
-        let instead = instead
-            .iter()
-            .map(|keyspace| Keyspace { gate: Arc::new(Gate::born_at(born)), ..keyspace.clone() });
-        let instead: Vec<Keyspace> = instead.collect();
-        keyspaces.retain(|keyspace| {
-            let stays = !ids.contains(&keyspace.id);
-            match (standing, instead.iter().find(|newer| newer.id == keyspace.id)) {
-                _ if stays => {}
-                (Standing::Outdated, Some(newer)) => keyspace.gate.set_outdated(newer.clone()),
-                _ => keyspace.gate.set(standing),
+        let born = stamping.at;
+        // A table that is gone is freed at once.
+        let keeps_reading = matches!(standing, Standing::Altered | Standing::Outdated);
+        let closes = if keeps_reading { stamping.closes_at } else { Timestamp::ZERO };
+        let old = keyspaces.extract_if(.., |keyspace| ids.contains(&keyspace.id)).collect::<Vec<_>>();
+        let newer = |newer: &Keyspace| {
+            let of = old.iter().find(|old| old.id == newer.id);
+            let gate = match of {
+                Some(old) if standing == Standing::Altered => old.gate.altered_at(born),
+                _ => Gate::born_at(born),
+            };
+            Keyspace { gate: Arc::new(gate), ..newer.clone() }
+        };
+        let instead: Vec<Keyspace> = instead.iter().map(newer).collect();
+        for keyspace in &old {
+            match instead.iter().find(|newer| newer.id == keyspace.id) {
+                Some(newer) => keyspace.gate.close_for(standing, closes, newer.clone()),
+                None => keyspace.gate.close(standing, closes),
             }
-            stays
-        });
+        }
         keyspaces.extend(instead);
-        self.count_change();
+        stamping.count();
+        // A commit that is about to be published may be waiting for this lock.
+        drop(keyspaces);
+        stamping.publish();
+        stamping
     }
 
     /// Waits until every commit that has not seen the changes so far is in each later snapshot.
@@ -122,13 +217,13 @@ impl Coordinator {
                 return Err(moved(write.keyspace));
             }
             let keyspace = find(write.keyspace)?;
-            keyspace.check_write()?;
+            keyspace.check_write(CatalogView::NEWEST)?;
             if !twins.are_followed(write.keyspace, parts) {
                 return Err(moved(write.keyspace));
             }
-            if keyspace.gate.born > transaction.changes {
+            if keyspace.gate.writes_from > transaction.anchor {
                 return Err(Error::Outdated(format!(
-                    "the table of {:?} was given an index or other columns before the commit: \
+                    "the table of {:?} was given an index before the commit: \
                      begin a new transaction, and get the table again",
                     keyspace.name()
                 )));

@@ -4,12 +4,13 @@
 //! its writes before the twin was there, or may still write to a twin that is gone. Both are found as `changes.rs`
 //! describes: the commit compares the number of changes after it has locked its keys.
 
+use super::changes::Stamping;
 use super::{Coordinator, Entered, Part};
 use crate::engine::{Clash, Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
 use crate::ids::{KeyspaceId, MAX_ENGINES};
-use crate::keyspace::{Gate, Keyspace};
+use crate::keyspace::{Gate, Keyspace, Standing};
 use crate::order::clock::Timestamp;
 use crossbeam_utils::Backoff;
 use parking_lot::{RwLock, RwLockReadGuard};
@@ -202,15 +203,17 @@ impl Coordinator {
     }
 
     /// Puts the twins in the place of the originals, for transactions that begin after this. If `keeps_originals`, the
-    /// originals become twins of the twins, so they stay complete.
-    pub(crate) fn switch(&self, pairs: &[Pair], keeps_originals: bool) {
+    /// originals become twins of the twins, so they stay complete. The caller drops what this returns as in
+    /// [`Coordinator::replace`].
+    pub(crate) fn switch(&self, pairs: &[Pair], keeps_originals: bool) -> Stamping<'_> {
+        let mut stamping = self.stamp_change();
         let mut keyspaces = self.keyspaces.write();
-        let born = self.changes.load(Ordering::SeqCst) + 1;
+        let born = stamping.at;
         for Pair { original, twin } in pairs {
             let gate = Arc::new(Gate::moved_at(born));
             let new = Keyspace { gate, ..twin.clone() };
             for old in keyspaces.extract_if(.., |known| [original.id, twin.id].contains(&known.id)) {
-                old.gate.set_moved(new.clone());
+                old.gate.close_for(Standing::Moved, born, new.clone());
             }
             keyspaces.push(new);
         }
@@ -222,12 +225,15 @@ impl Coordinator {
                 }
             }
         });
-        self.count_change();
+        stamping.count();
+        drop(keyspaces);
         fail_point("move.switching");
         // Only now: a commit that writes an original without its twin must find the change.
         self.moves.change(|twins| {
             twins.all.retain(|twin| !pairs.iter().any(|pair| pair.original.id == twin.of));
         });
+        stamping.publish();
+        stamping
     }
 
     /// Locks the writes of a commit that has entered the engines. A twin is no reason to fail: the commit waits a moment for

@@ -8,6 +8,8 @@ use crate::error::Result;
 use crate::files::fail_point;
 use crate::keyspace::{Keyspace, Standing};
 use crate::manifest::KeyspaceEntry;
+#[cfg(doc)]
+use crate::options::Isolation;
 use crate::recovery;
 use crate::row::{ColumnChange, Layout, Table};
 
@@ -19,9 +21,14 @@ impl Database {
     /// An added column is nullable, and null in existing rows. A dropped column's values are not returned any more; a
     /// row gives up their space when it is written again. Positions of columns behind a dropped one change.
     ///
-    /// After a rename, earlier handles go on, with the earlier name. After another change they can't be used any more:
-    /// they get [`Error::Outdated`], and so does the commit of a transaction that wrote through them. The new handle
-    /// needs a transaction that begins after the change; an earlier one gets [`Error::TooOld`]. Nobody waits for anybody.
+    /// After a rename, earlier handles go on, with the earlier name. After another change they are for the transactions at
+    /// one snapshot that began before: these go on reading and writing the columns as they were. Rows that they write are
+    /// as if they had been there before the change. The new handle needs a transaction that begins after the change; an
+    /// earlier one gets [`Error::TooOld`]. Transactions that begin later get [`Error::Outdated`] through the earlier
+    /// handles.
+    ///
+    /// A transaction at [`Isolation::ReadCommitted`] sees the newest rows: it gets [`Error::Outdated`] through the earlier
+    /// handles, and goes on with the new one. The call waits for commits in progress, and for no transaction.
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {
@@ -45,11 +52,10 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such table or column, a new name exists already, a column to drop is part of the
-    /// primary key or an index, or a prepared transaction that used the table is undecided; [`Error::Capacity`] if
-    /// columns were added or dropped 127 times already. Then nothing has changed. [`Error::Io`] if the manifest can't
-    /// be written: this process goes on with the columns as they were, and the next opening shows if the change was
-    /// made.
+    /// [`Error::Usage`] if there is no such table or column, a new name exists already, or a column to drop is part of the
+    /// primary key or an index; [`Error::Capacity`] if columns were added or dropped 127 times already. Then nothing has
+    /// changed. [`Error::Io`] if the manifest can't be written: this process goes on with the columns as they were, and the
+    /// next opening shows if the change was made.
     pub fn alter_table(&self, name: &str, changes: &[ColumnChange]) -> Result<Table> {
         let _one = self.inner.changing.lock();
         let mut manifest = self.inner.manifest.replacing();
@@ -63,7 +69,6 @@ impl Database {
         Layout::new(name, &schema)?;
         entry.schema = schema;
         let ids = entry.keyspaces.clone();
-        let _blocked = self.block_prepared(&ids, name)?;
         fail_point("catalog.before_manifest");
         // After an error the manifest on disk may be the new one. No row of the new form exists, so both fit all rows.
         next.write(&*self.inner.files, &self.inner.path)?;
@@ -71,14 +76,12 @@ impl Database {
         let of_table = |entry: &&KeyspaceEntry| ids.contains(&entry.id);
         let entries = next.keyspaces.iter().filter(of_table);
         let instead: Vec<Keyspace> = entries.map(|entry| recovery::handle(core.owner, entry)).collect();
-        manifest.put(next, || {
-            if rows_change {
-                // From here on nobody reads through an earlier handle, and only then the new one is given out. So nobody
-                // meets a row that the handle does not know.
-                core.replace(&ids, Standing::Altered, &instead);
-            }
-        });
+        // Whoever has the change in a snapshot can't use an earlier handle, and nobody else uses the new one. So nobody
+        // meets a row that the handle does not know.
+        let replaced =
+            manifest.put(next, || rows_change.then(|| core.replace(&ids, Standing::Altered, &instead)));
         drop(manifest);
+        drop(replaced);
         fail_point("catalog.after_manifest");
         self.table(name)
     }

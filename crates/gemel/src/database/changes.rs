@@ -221,11 +221,12 @@ impl Database {
         for keyspace in next.keyspaces.iter_mut().filter(|keyspace| keyspace.id == added.id) {
             keyspace.unfinished = false;
         }
-        self.inner.replace_manifest(&mut manifest, next, |_| {
-            let core = &self.inner.core;
+        let core = &self.inner.core;
+        let replaced = self.inner.replace_manifest(&mut manifest, next, |_| {
             let handles: Vec<Keyspace> = ids.iter().filter_map(|id| core.handle(*id)).collect();
-            core.replace(&ids, Standing::Outdated, &handles);
-        })
+            core.replace(&ids, Standing::Outdated, &handles)
+        });
+        replaced.map(drop)
     }
 
     /// Writes the manifest `next` without keyspaces, and drops them. Makes `instead` usable in the same moment.
@@ -244,8 +245,11 @@ impl Database {
             ids.iter().filter_map(|id| core.handle(*id).map(|handle| (handle.engine_index(), *id))).collect();
         let instead: Vec<Keyspace> =
             instead.iter().map(|entry| crate::recovery::handle(core.owner, entry)).collect();
-        let written =
-            self.inner.replace_manifest(&mut manifest, next, |_| core.replace(ids, standing, &instead));
+        let written = self.inner.replace_manifest(&mut manifest, next, |_| {
+            fail_point("catalog.after_manifest");
+            core.replace(ids, standing, &instead)
+        });
+        let written = written.map(drop);
         if let Err(Failed::Unchanged(error)) = written {
             return Err(error);
         }
@@ -254,7 +258,6 @@ impl Database {
             // A power cut may bring back the old manifest, which needs the keyspaces' files.
             return Err(error);
         }
-        fail_point("catalog.after_manifest");
         let dropped = engines.into_iter().map(|(engine, id)| core.engines[engine].drop_keyspace(id));
         // An error of one must not keep the others.
         dropped.fold(Ok(()), Result::and)
@@ -264,18 +267,15 @@ impl Database {
 impl Inner {
     /// Replaces the manifest, on disk and in memory. In memory also if the outcome is unknown: otherwise a table that
     /// is gone on disk would take commits that the next opening loses. Look-ups find the new manifest together with the
-    /// effects of `also`, which must not wait for a disk. It gets true if the outcome is unknown.
-    pub(super) fn replace_manifest(
+    /// effects of `also`, which must not wait for a disk. It gets true if the outcome is unknown. Returns what it returns.
+    pub(super) fn replace_manifest<T>(
         &self,
         manifest: &mut Replacing<'_>,
         next: Manifest,
-        also: impl FnOnce(bool),
-    ) -> Result<(), Failed> {
+        also: impl FnOnce(bool) -> T,
+    ) -> Result<T, Failed> {
         let written = next.write(&*self.files, &self.path);
-        let Err(error) = written else {
-            manifest.put(next, || also(false));
-            return Ok(());
-        };
+        let Err(error) = written else { return Ok(manifest.put(next, || also(false))) };
         // If the new file has not even got the manifest's name, the old one stays.
         if matches!(Manifest::read(&*self.files, &self.path), Ok(Some(found)) if found != next) {
             return Err(Failed::Unchanged(error));

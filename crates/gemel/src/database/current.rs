@@ -43,12 +43,12 @@ impl Current {
 
 impl Replacing<'_> {
     /// Puts a manifest in the place of the current one. Look-ups find it together with the effects of `also`, which must
-    /// not wait for a disk.
-    pub(crate) fn put(&mut self, next: Manifest, also: impl FnOnce()) {
+    /// not wait for a disk. Returns what `also` returns.
+    pub(crate) fn put<T>(&mut self, next: Manifest, also: impl FnOnce() -> T) -> T {
         self.manifest.clone_from(&next);
         let mut manifest = self.current.manifest.lock();
         *manifest = next;
-        also();
+        also()
     }
 }
 

@@ -276,9 +276,11 @@ impl Mover<'_> {
             self.step.set(Step::Named);
             fail_point("move.after_manifest");
             // A power cut may bring back the manifest that names the originals, if it is unknown which one is on disk.
-            core.switch(&self.pairs, is_unknown);
+            let switched = core.switch(&self.pairs, is_unknown);
             self.step.set(Step::Done);
+            switched
         });
+        let written = written.map(drop);
         drop(manifest);
         if let Err(Failed::Unchanged(error)) = written {
             return Err(error);
@@ -321,7 +323,7 @@ impl Drop for Mover<'_> {
     fn drop(&mut self) {
         match self.step.get() {
             Step::Copying => self.give_up(),
-            Step::Named => self.inner().core.switch(&self.pairs, true),
+            Step::Named => drop(self.inner().core.switch(&self.pairs, true)),
             Step::Done => {}
         }
         self.inner().moves.lock().running = None;

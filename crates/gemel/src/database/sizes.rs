@@ -5,7 +5,7 @@ use super::catalog::no_table;
 use crate::error::{Error, Result};
 use crate::files::fail_point;
 use crate::ids::{Direction, KeyspaceId};
-use crate::keyspace::{Engine, Keyspace, PartKind};
+use crate::keyspace::{CatalogView, Engine, Keyspace, PartKind};
 use crate::log::may_wait;
 use crate::manifest::KeyspaceEntry;
 use crate::transaction::Transaction;
@@ -154,6 +154,7 @@ impl Database {
             Engine::Disk => self.inner.disk.size_of(keyspace.id)?,
         };
         let is_exact = exact.is_some() || part.engine == Engine::Memory;
+        let view = exact.as_ref().map_or(CatalogView::NEWEST, |transaction| transaction.catalog());
         let counted = match (exact, part.engine) {
             (Some(transaction), _) => {
                 let mut counted = Counted::default();
@@ -164,7 +165,7 @@ impl Database {
             (None, Engine::Memory) => self.count_in_pieces(keyspace)?,
         };
         // A drop or a move since the look at the catalog may have emptied the keyspace.
-        keyspace.check_read()?;
+        keyspace.check_read(view)?;
         Ok(PartSize {
             name: keyspace.name().to_owned(),
             kind: part.kind,

@@ -20,7 +20,7 @@ use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::key::{Key, KeyRange, MAX_KEY_BYTES, MAX_VALUE_BYTES};
-use crate::keyspace::Keyspace;
+use crate::keyspace::{CatalogView, Keyspace};
 use crate::mvcc::Draft;
 use crate::options::Isolation;
 use crate::oracle::{Access, Trace};
@@ -84,9 +84,9 @@ pub struct Transaction {
     pub(crate) isolation: Isolation,
     /// True if calls that write are rejected.
     pub(crate) read_only: bool,
-    /// Number of catalog changes when the transaction began.
+    /// Count of the catalog changes that the transaction's snapshots have for sure.
     pub(crate) changes: u64,
-    /// Snapshot in the anchor engine.
+    /// Snapshot in the anchor engine; at read committed, the first one.
     pub(crate) anchor: Timestamp,
     /// Snapshots in the other engines, once selected.
     pub(crate) others: [Option<Timestamp>; MAX_ENGINES],
@@ -190,8 +190,8 @@ impl Transaction {
         if let Some(age) = max_age {
             core.active.limit(seat, age);
         }
-        // Read before the snapshot is taken: the snapshot has everything that these changes wrote.
-        let changes = core.changes();
+        // Read before the snapshot is taken: the snapshot has all these changes.
+        let changes = core.changes_published();
         let anchor = core.refresh(seat);
         let trace = core.recorder().map(|_| Box::new(Trace::new(seat.number, isolation, anchor)));
         Ok(Self {
@@ -257,12 +257,18 @@ impl Transaction {
     /// keyspace is being dropped or the snapshot has expired.
     #[inline]
     fn confirmed<T>(&self, keyspace: &Keyspace, read: Result<T>) -> Result<T> {
-        self.noted(keyspace.check_read().and_then(|()| self.core.check_age(self.seat)).and(read))
+        self.noted(keyspace.check_read(self.catalog()).and_then(|()| self.core.check_age(self.seat)).and(read))
     }
 
     /// Returns the number of keys and rows that the commit must validate.
     pub(crate) fn rows_to_validate(&self) -> usize {
         self.seen.len() + self.seen_rows
+    }
+
+    /// Returns the changes of the catalog that the transaction knows of.
+    #[inline]
+    pub(crate) fn catalog(&self) -> CatalogView {
+        CatalogView { began: self.anchor, moves_on: self.isolation == Isolation::ReadCommitted }
     }
 
     /// Returns an error if the transaction can't use a keyspace.
@@ -280,8 +286,8 @@ impl Transaction {
     /// Returns the handle to read through: if the keyspace was moved before the transaction began, that of its new place.
     fn readable<'k>(&self, keyspace: &'k Keyspace) -> Result<&'k Keyspace> {
         self.usable(keyspace)?;
-        let keyspace = self.noted(keyspace.for_reads())?;
-        self.noted(keyspace.check_age(self.changes)).map(|()| keyspace)
+        let keyspace = self.noted(keyspace.for_reads(self.catalog()))?;
+        self.noted(keyspace.check_age(self.catalog())).map(|()| keyspace)
     }
 
     /// Does the same as [`Transaction::readable`], for reads and writes.
@@ -293,8 +299,8 @@ impl Transaction {
                 keyspace.name()
             )));
         }
-        let keyspace = self.noted(keyspace.for_writes())?;
-        self.noted(keyspace.check_age(self.changes)).map(|()| keyspace)
+        let keyspace = self.noted(keyspace.for_writes(self.catalog()))?;
+        self.noted(keyspace.check_age(self.catalog())).map(|()| keyspace)
     }
 
     /// Returns the snapshot in an engine for the next access.
@@ -542,7 +548,7 @@ impl Transaction {
                 "a value of {length} bytes is too long: use at most {MAX_VALUE_BYTES}"
             )));
         }
-        self.noted(keyspace.check_write())?;
+        self.noted(keyspace.check_write(self.catalog()))?;
         self.make_room_for_writes(keyspace, 1, key.len(), length)?;
         self.end_walk();
         let engine = keyspace.engine_index();

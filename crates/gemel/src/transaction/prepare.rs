@@ -19,10 +19,10 @@ impl Transaction {
     /// Whatever could keep the transaction from committing is found here. Until the decision nobody else sees its
     /// writes. Others can read its rows as they were, but not commit a write of a row that it wrote, or that it has
     /// read and a commit would check (at [`Isolation::Serializable`](crate::Isolation::Serializable), or for an
-    /// update): they get a retryable [`Error::Conflict`]. So does a serializable transaction that has read what it
-    /// wrote. The reads are checked and protected also if it wrote nothing here, since it may have written elsewhere. A
-    /// table that it used can't be dropped, changed or moved. So decide soon, and list what is undecided after each
-    /// opening.
+    /// update): they get a retryable [`Error::Conflict`]. So does a serializable transaction that has read what it wrote.
+    /// The reads are checked and protected also if it wrote nothing here, since it may have written elsewhere. A table that
+    /// it used can't be dropped, truncated or moved, and gets no index. So decide soon, and list what is undecided after
+    /// each opening.
     ///
     /// A name has 1 to 200 bytes, and no two undecided transactions have the same. Closing the database leaves them
     /// undecided. [`Options::prepared_limit`](crate::Options::prepared_limit) and

@@ -50,7 +50,7 @@ pub struct CsrState {
     /// Snapshots selected since the database was opened. Those that repeat the last one of their thread are
     /// counted with the thread's next other one.
     pub selections: u64,
-    /// Commits over both engines that were entered.
+    /// Commits over both engines that were entered, and changes of the catalog.
     pub commits: u64,
     /// Transactions aborted because their partition was closed.
     pub refused_closed: u64,
