@@ -26,6 +26,7 @@ use crate::ticket::Ticket;
 use crate::transaction::{Seen, Transaction};
 use crate::watch::{Noted, Watch, Watches};
 use arrayvec::ArrayVec;
+pub(crate) use changes::Stamping;
 pub(crate) use moves::Pair;
 use moves::{Moves, is_to_twin};
 use parking_lot::{Mutex, RwLock};

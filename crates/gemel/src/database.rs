@@ -529,6 +529,7 @@ fn start_thread(
 fn collect_garbage(inner: &Inner, closing: &Closing) {
     while !closing.wait_for(LOOK_EVERY) {
         inner.core.collect_now();
+        inner.manifest.forget(inner.core.watermark(0));
     }
 }
 

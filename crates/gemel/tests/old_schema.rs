@@ -304,6 +304,109 @@ fn a_transaction_prepared_with_earlier_columns_commits_after_the_change_and_afte
     }
 }
 
+fn missing<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
+    assert!(matches!(&outcome, Err(Error::Usage(text)) if text.contains(says)), "{outcome:?}");
+}
+
+fn names(db: &Database, transaction: &Transaction) -> Vec<String> {
+    let mut names: Vec<_> = db.tables_in(transaction).unwrap().into_iter().map(|(name, _)| name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_transaction_finds_the_tables_of_its_snapshot() {
+    for (engine, level) in ENGINES.into_iter().flat_map(|engine| SNAPSHOTS.map(|level| (engine, level))) {
+        let directory = tempfile::tempdir().unwrap();
+        let db = open(directory.path());
+        let read_committed = db.begin(Isolation::ReadCommitted).unwrap();
+        let zeroth = db.begin(level).unwrap();
+        people(&db, engine);
+        let mut first = db.begin(level).unwrap();
+        db.alter_table("people", &[ColumnChange::rename("town", "city")]).unwrap();
+        let mut second = db.begin(level).unwrap();
+        let altered = alter(&db);
+        commit(&db, |transaction| {
+            altered.insert(transaction, &[Value::Int(9), Value::Null, Value::Int(90)])
+        });
+        let mut third = db.begin(level).unwrap();
+        let index = IndexDef { name: "by_age".into(), columns: vec!["age".into()], unique: false };
+        db.add_index("people", index).unwrap();
+        db.create_table("more", engine, schema()).unwrap();
+        let mut fourth = db.begin(level).unwrap();
+        for (transaction, columns, indexes, last) in [
+            (&mut first, "id name town", 1, "3 'Cid' null"),
+            (&mut second, "id name city", 1, "3 'Cid' null"),
+            (&mut third, "id city age", 1, "9 null 90"),
+            (&mut fourth, "id city age", 2, "9 null 90"),
+        ] {
+            let table = db.table_in(transaction, "people").unwrap();
+            let found: Vec<_> = table.schema().columns.iter().map(|column| &*column.name).collect();
+            assert_eq!((&*found.join(" "), table.schema().indexes.len()), (columns, indexes));
+            let all = rows(transaction, &table).unwrap();
+            assert_eq!(all.last().unwrap(), last);
+        }
+        for transaction in [&first, &second, &third] {
+            assert_eq!(names(&db, transaction), ["people"]);
+            missing(db.table_in(transaction, "more"), "a later transaction finds this one");
+            missing(db.table_in(transaction, "none"), "there is no table");
+        }
+        assert!(names(&db, &zeroth).is_empty());
+        missing(db.table_in(&zeroth, "people"), "in the snapshot of the transaction");
+        for transaction in [&fourth, &read_committed] {
+            assert_eq!(names(&db, transaction), ["more", "people"]);
+            assert_eq!(db.table_in(transaction, "people").unwrap().schema().indexes.len(), 2);
+        }
+        let another = tempfile::tempdir().unwrap();
+        missing(open(another.path()).table_in(&first, "people"), "another database");
+    }
+}
+
+/// Each thread looks up the table in its transaction, so no look-up is of another time than the rows.
+#[test]
+fn rows_fit_the_table_of_the_transaction_while_columns_come_and_go() {
+    for engine in ENGINES {
+        let directory = tempfile::tempdir().unwrap();
+        let db = open(directory.path());
+        let schema = Schema::new().column("id", ColumnType::I64).nullable("c0", ColumnType::I64);
+        let table = db.create_table("t", engine, schema.primary_key(["id"])).unwrap();
+        commit(&db, |transaction| table.insert(transaction, &[Value::Int(1), Value::Int(0)]));
+        let (stop, looks) = (AtomicBool::new(false), AtomicI64::new(0));
+        std::thread::scope(|scope| {
+            for level in SNAPSHOTS {
+                let (db, stop, looks) = (&db, &stop, &looks);
+                scope.spawn(move || {
+                    while !stop.load(Ordering::SeqCst) {
+                        let mut transaction = db.begin(level).unwrap();
+                        let table = db.table_in(&transaction, "t").unwrap();
+                        let found = rows(&mut transaction, &table).unwrap();
+                        // The column's name has the value that was written with it, or its row is not there yet.
+                        let name = &table.schema().columns[1].name;
+                        let value = found[0].strip_prefix("1 ").unwrap();
+                        assert!(value == "null" || format!("c{value}") == *name, "{found:?} {name}");
+                        looks.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
+            }
+            for n in 1..100 {
+                let changes = [
+                    ColumnChange::add(&format!("c{n}"), ColumnType::I64),
+                    ColumnChange::drop(&format!("c{}", n - 1)),
+                ];
+                let table = db.alter_table("t", &changes).unwrap();
+                commit(&db, |transaction| {
+                    table.set(transaction, &[Value::Int(1)], &[(1, Value::Int(n))]).map(|set| assert!(set))
+                });
+                let before = looks.load(Ordering::SeqCst);
+                while looks.load(Ordering::SeqCst) < before + 2 {
+                    std::thread::yield_now();
+                }
+            }
+            stop.store(true, Ordering::SeqCst);
+        });
+    }
+}
+
 #[test]
 fn without_the_registry_earlier_handles_end_with_the_change() {
     for engine in ENGINES {

@@ -17,6 +17,7 @@ use crate::keyspace::{CatalogView, Gate, Keyspace, Standing};
 use crate::order::clock::Timestamp;
 use crate::transaction::Transaction;
 use parking_lot::MutexGuard;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -116,6 +117,20 @@ impl Coordinator {
             keyspace.gate.set(standing);
         }
         self.count_change();
+    }
+
+    /// Returns the newest handles of all keyspaces, by number.
+    pub(crate) fn handles(&self) -> BTreeMap<KeyspaceId, Keyspace> {
+        self.keyspaces.read().iter().map(|keyspace| (keyspace.id, keyspace.clone())).collect()
+    }
+
+    /// Lets transactions use new keyspaces.
+    pub(crate) fn register<'k>(&self, new: impl IntoIterator<Item = &'k Keyspace>) -> Stamping<'_> {
+        let mut stamping = self.stamp_change();
+        self.keyspaces.write().extend(new.into_iter().cloned());
+        // It takes nothing away from anybody, so commits need not know of it.
+        stamping.publish();
+        stamping
     }
 
     /// Closes keyspaces for good, in favour of `instead`, which need a transaction that begins after this. The caller

@@ -77,9 +77,9 @@ impl Database {
         let entries = next.keyspaces.iter().filter(of_table);
         let instead: Vec<Keyspace> = entries.map(|entry| recovery::handle(core.owner, entry)).collect();
         // Whoever has the change in a snapshot can't use an earlier handle, and nobody else uses the new one. So nobody
-        // meets a row that the handle does not know.
-        let replaced =
-            manifest.put(next, || rows_change.then(|| core.replace(&ids, Standing::Altered, &instead)));
+        // meets a row that the handle does not know. A rename leaves the handles as they are.
+        let (closed, instead) = if rows_change { (&*ids, &*instead) } else { (&[][..], &[][..]) };
+        let replaced = manifest.change(core, next, || Some(core.replace(closed, Standing::Altered, instead)));
         drop(manifest);
         drop(replaced);
         fail_point("catalog.after_manifest");

@@ -1,11 +1,18 @@
 //! The catalog: keyspaces, tables and their places in the manifest.
 
 use super::Database;
+use super::current::EarlierTable;
 use crate::error::{Error, Result};
 use crate::keyspace::{Engine, Keyspace};
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
+#[cfg(doc)]
+use crate::options::Isolation;
+use crate::order::clock::Timestamp;
 use crate::recovery;
 use crate::row::{Layout, Schema, Table};
+use crate::transaction::Transaction;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 impl Database {
     /// Returns the keyspace of this name, and makes it if it does not exist.
@@ -43,7 +50,8 @@ impl Database {
         let entry = self.add_keyspace(&mut next, name, engine)?;
         next.write(&*self.inner.files, &self.inner.path)?;
         let keyspace = self.handle(&entry);
-        manifest.put(next, || self.register(&keyspace));
+        let core = &self.inner.core;
+        drop(manifest.change(core, next, || Some(core.register([&keyspace]))));
         Ok(keyspace)
     }
 
@@ -194,7 +202,8 @@ impl Database {
         next.tables.push(entry.clone());
         next.write(&*self.inner.files, &self.inner.path)?;
         let handles: Vec<Keyspace> = added.iter().map(|entry| self.handle(entry)).collect();
-        manifest.put(next, || handles.iter().for_each(|handle| self.register(handle)));
+        let core = &self.inner.core;
+        drop(manifest.change(core, next, || Some(core.register(&handles))));
         self.table_of(&manifest, &entry)
     }
 
@@ -255,6 +264,105 @@ impl Database {
             what: format!("table {:?} has no keyspace: restore the directory from a backup", entry.name),
         })?;
         Table::new(&entry.name, entry.schema.clone(), rows, keyspaces)
+    }
+
+    /// Returns the table that has this name in the catalog of a transaction: as it was when the transaction's snapshot was
+    /// taken. So a program that looks up schemas by itself never reads rows by another schema than that of the snapshot,
+    /// whatever became of the table: a table may have been renamed, changed or dropped since.
+    ///
+    /// At [`Isolation::ReadCommitted`] it is the table as it is now, since the next read sees the newest rows. A table
+    /// that was made after the snapshot is not in the catalog. [`Database::table`] finds it, and the transaction can use
+    /// it.
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::row::{ColumnChange, ColumnType, Schema, Table, Value};
+    /// # use gemel::{Database, Engine, Isolation, Options};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// let schema = Schema::new().column("id", ColumnType::I32).column("mail", ColumnType::Text);
+    /// let schema = schema.nullable("fax", ColumnType::Text).primary_key(["id"]);
+    /// let people = db.create_table("people", Engine::Disk, schema)?;
+    /// let ann = [Value::Int(1), "ann@example.org".into(), "555".into()];
+    /// db.run(Isolation::Snapshot, |transaction| people.insert(transaction, &ann))?;
+    ///
+    /// // Under an open snapshot, rename a column, add one, and drop one.
+    /// let mut report = db.begin_read_only()?;
+    /// db.alter_table("people", &[ColumnChange::rename("mail", "email")])?;
+    /// db.alter_table("people", &[ColumnChange::add("phone", ColumnType::Text)])?;
+    /// let now = db.alter_table("people", &[ColumnChange::drop("fax")])?;
+    /// let bob = [Value::Int(2), "bob@example.org".into(), "777".into()];
+    /// db.run(Isolation::Snapshot, |transaction| now.insert(transaction, &bob))?;
+    ///
+    /// // The snapshot has the columns and the rows that it began with.
+    /// let then = db.table_in(&report, "people")?;
+    /// let names = |table: &Table| table.schema().columns.iter().map(|column| column.name.clone()).collect::<Vec<_>>();
+    /// assert_eq!(names(&then), ["id", "mail", "fax"]);
+    /// assert_eq!(then.get(&mut report, &[Value::Int(1)])?.unwrap().view().values()?, ann);
+    /// assert!(then.get(&mut report, &[Value::Int(2)])?.is_none());
+    ///
+    /// // A later one has those of now.
+    /// let mut later = db.begin_read_only()?;
+    /// let now = db.table_in(&later, "people")?;
+    /// assert_eq!(names(&now), ["id", "email", "phone"]);
+    /// let ann = now.get(&mut later, &[Value::Int(1)])?.unwrap();
+    /// assert_eq!(ann.view().values()?, [Value::Int(1), "ann@example.org".into(), Value::Null]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if no table has this name there, or the transaction is one of another database;
+    /// [`Error::TooOld`] if the transaction exceeded
+    /// [`Options::max_snapshot_age`](crate::Options::max_snapshot_age).
+    pub fn table_in(&self, transaction: &Transaction, name: &str) -> Result<Table> {
+        self.in_catalog(transaction, |manifest, others| match others.get(name) {
+            Some(Some(table)) => match table.keyspaces.split_first() {
+                Some((rows, indexes)) => {
+                    let schema = table.entry.schema.clone();
+                    Table::new(&table.entry.name, schema, rows.clone(), indexes.to_vec())
+                }
+                None => Err(no_table(manifest, name)),
+            },
+            Some(None) => Err(Error::Usage(format!(
+                "there is no table {name:?} in the snapshot of the transaction: Database::tables_in returns the names of \
+                 its tables, and a later transaction finds this one"
+            ))),
+            None => match manifest.tables.iter().find(|entry| entry.name == name) {
+                Some(entry) => self.table_of(manifest, entry),
+                None => Err(no_table(manifest, name)),
+            },
+        })?
+    }
+
+    /// Returns the names of all tables in the catalog of a transaction ([`Database::table_in`]), and their engines.
+    ///
+    /// # Errors
+    /// Same as [`Database::table_in`].
+    pub fn tables_in(&self, transaction: &Transaction) -> Result<Vec<(String, Engine)>> {
+        self.in_catalog(transaction, |manifest, others| {
+            let now = manifest.tables.iter().filter(|entry| !others.contains_key(&entry.name));
+            let then = others.values().flatten().map(|table| &table.entry);
+            now.chain(then).map(|entry| (entry.name.clone(), entry.engine)).collect()
+        })
+    }
+
+    fn in_catalog<T>(
+        &self,
+        transaction: &Transaction,
+        found: impl FnOnce(&Manifest, &BTreeMap<String, Option<Arc<EarlierTable>>>) -> T,
+    ) -> Result<T> {
+        if transaction.core.owner != self.inner.core.owner {
+            return Err(Error::Usage(
+                "the transaction is one of another database: look up its tables there".into(),
+            ));
+        }
+        let view = transaction.catalog();
+        let snapshot = if view.moves_on { Timestamp::MAX } else { view.began };
+        let found = self.inner.manifest.look_in(snapshot, found);
+        // An expired snapshot holds back nothing.
+        transaction.alive()?;
+        Ok(found)
     }
 
     /// Returns the names of all tables, and their engines.

@@ -3,6 +3,7 @@
 use super::catalog::{check_free, index_keyspace, no_table};
 use super::current::Replacing;
 use super::{Database, Inner};
+use crate::coordinator::Stamping;
 use crate::error::{Error, Result};
 use crate::files::fail_point;
 use crate::ids::KeyspaceId;
@@ -176,8 +177,9 @@ impl Database {
         let mut next = manifest.clone();
         let added = self.add_unfinished(&mut next, &name, old.engine)?;
         let handle = self.handle(&added);
-        let written = self.inner.replace_manifest(&mut manifest, next, |_| ());
-        written.map_err(Failed::into_error)?;
+        // The keyspace is part of nothing yet.
+        let written = self.inner.replace_manifest(&mut manifest, next, |_| None);
+        drop(written.map_err(Failed::into_error)?);
         self.register(&handle);
         let mut keyspaces: Vec<Keyspace> =
             old.keyspaces.iter().filter_map(|id| self.inner.core.handle(*id)).collect();
@@ -224,7 +226,7 @@ impl Database {
         let core = &self.inner.core;
         let replaced = self.inner.replace_manifest(&mut manifest, next, |_| {
             let handles: Vec<Keyspace> = ids.iter().filter_map(|id| core.handle(*id)).collect();
-            core.replace(&ids, Standing::Outdated, &handles)
+            Some(core.replace(&ids, Standing::Outdated, &handles))
         });
         replaced.map(drop)
     }
@@ -247,7 +249,7 @@ impl Database {
             instead.iter().map(|entry| crate::recovery::handle(core.owner, entry)).collect();
         let written = self.inner.replace_manifest(&mut manifest, next, |_| {
             fail_point("catalog.after_manifest");
-            core.replace(ids, standing, &instead)
+            Some(core.replace(ids, standing, &instead))
         });
         let written = written.map(drop);
         if let Err(Failed::Unchanged(error)) = written {
@@ -268,19 +270,20 @@ impl Inner {
     /// Replaces the manifest, on disk and in memory. In memory also if the outcome is unknown: otherwise a table that
     /// is gone on disk would take commits that the next opening loses. Look-ups find the new manifest together with the
     /// effects of `also`, which must not wait for a disk. It gets true if the outcome is unknown. Returns what it returns.
-    pub(super) fn replace_manifest<T>(
-        &self,
+    pub(super) fn replace_manifest<'c>(
+        &'c self,
         manifest: &mut Replacing<'_>,
         next: Manifest,
-        also: impl FnOnce(bool) -> T,
-    ) -> Result<T, Failed> {
+        also: impl FnOnce(bool) -> Option<Stamping<'c>>,
+    ) -> Result<Option<Stamping<'c>>, Failed> {
         let written = next.write(&*self.files, &self.path);
-        let Err(error) = written else { return Ok(manifest.put(next, || also(false))) };
+        let core = &self.core;
+        let Err(error) = written else { return Ok(manifest.change(core, next, || also(false))) };
         // If the new file has not even got the manifest's name, the old one stays.
         if matches!(Manifest::read(&*self.files, &self.path), Ok(Some(found)) if found != next) {
             return Err(Failed::Unchanged(error));
         }
-        manifest.put(next, || also(true));
+        drop(manifest.change(core, next, || also(true)));
         Err(Failed::Unknown(error))
     }
 }

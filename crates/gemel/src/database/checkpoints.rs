@@ -93,7 +93,7 @@ impl Inner {
                 return Err(error);
             }
             fail_point("checkpoint.after_manifest");
-            manifest.put(next, || ());
+            manifest.put(next);
             old
         };
         // What was only written again must not make the next checkpoint due.
@@ -212,7 +212,7 @@ impl Inner {
         next.trees = self.disk.closed_at(&next)?;
         next.closed = Some(self.core.logs.ends().iter().map(|lsn| lsn.0).collect());
         next.write(&*self.files, &self.path)?;
-        manifest.put(next, || ());
+        manifest.put(next);
         Ok(())
     }
 

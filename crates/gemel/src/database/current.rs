@@ -1,18 +1,66 @@
-//! The manifest of an open database, in memory.
+//! The manifest of an open database, in memory, and what earlier snapshots still need of the ones before it.
 //!
 //! Replacing it takes some syncs of the disk, however long these take. Whoever only looks something up must not wait for
 //! that. So there are two locks. One is held from before the new manifest is made until it is in use, and only by those who
 //! replace it. The other one is held for a moment, and never while a file is read or written.
 
-use crate::manifest::Manifest;
+use crate::coordinator::{Coordinator, Stamping};
+use crate::ids::KeyspaceId;
+use crate::keyspace::Keyspace;
+use crate::manifest::{Manifest, TableEntry};
+use crate::order::clock::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;
+use std::sync::Arc;
 
 /// The manifest as of its last replacement.
 pub(crate) struct Current {
     /// Held while the manifest is replaced. Taken before `manifest`.
     replacing: Mutex<()>,
     manifest: Mutex<Manifest>,
+    /// The changes that running transactions may not have, the oldest first. Taken after `manifest`.
+    undos: Mutex<VecDeque<Undo>>,
+}
+
+/// What tables were before a change of the catalog. Kept while a running transaction may not have the change.
+struct Undo {
+    /// The change's stamp.
+    at: Timestamp,
+    /// For each name that meant something else after the change: the table of that name before it, if there was one.
+    tables: BTreeMap<String, Option<Arc<EarlierTable>>>,
+}
+
+/// A table before a change of the catalog.
+pub(crate) struct EarlierTable {
+    pub(crate) entry: TableEntry,
+    /// The handles of its keyspaces, in their order.
+    pub(crate) keyspaces: Vec<Keyspace>,
+}
+
+/// Handles of keyspaces by number.
+type Handles = BTreeMap<KeyspaceId, Keyspace>;
+
+/// Returns the tables that are others after a change, by name: as they were before, or none for a new name.
+fn undo(
+    (before, handles): (&Manifest, &Handles),
+    (after, handles_after): (&Manifest, &Handles),
+) -> BTreeMap<String, Option<Arc<EarlierTable>>> {
+    let by_name = |manifest: &'_ Manifest| -> BTreeMap<String, usize> {
+        manifest.tables.iter().enumerate().map(|(at, table)| (table.name.clone(), at)).collect()
+    };
+    let (old, new) = (by_name(before), by_name(after));
+    let gate = |handles: &Handles, id| handles.get(&id).map(|handle| Arc::as_ptr(&handle.gate));
+    let is_same = |table: &TableEntry| {
+        let now = new.get(&table.name).map(|at| &after.tables[*at]);
+        now == Some(table) && table.keyspaces.iter().all(|id| gate(handles, *id) == gate(handles_after, *id))
+    };
+    let changed = before.tables.iter().filter(|table| !is_same(table)).map(|table| {
+        let keyspaces = table.keyspaces.iter().filter_map(|id| handles.get(id).cloned()).collect();
+        (table.name.clone(), Some(Arc::new(EarlierTable { entry: table.clone(), keyspaces })))
+    });
+    let made = new.keys().filter(|name| !old.contains_key(*name)).map(|name| (name.clone(), None));
+    changed.chain(made).collect()
 }
 
 /// The right to replace the manifest. Nobody else replaces it meanwhile.
@@ -25,12 +73,42 @@ pub(crate) struct Replacing<'a> {
 
 impl Current {
     pub(crate) fn new(manifest: Manifest) -> Self {
-        Self { replacing: Mutex::new(()), manifest: Mutex::new(manifest) }
+        Self { replacing: Mutex::new(()), manifest: Mutex::new(manifest), undos: Mutex::default() }
     }
 
     /// Returns the manifest, for a look-up. The caller must not wait for a disk while it has it.
     pub(crate) fn look(&self) -> MutexGuard<'_, Manifest> {
         self.manifest.lock()
+    }
+
+    /// Passes the current manifest to `found`, and the tables that were others in a snapshot of the anchor, by their names
+    /// then and now: none for a name that no table had. Nobody replaces the manifest meanwhile.
+    pub(crate) fn look_in<T>(
+        &self,
+        snapshot: Timestamp,
+        found: impl FnOnce(&Manifest, &BTreeMap<String, Option<Arc<EarlierTable>>>) -> T,
+    ) -> T {
+        let manifest = self.manifest.lock();
+        let mut others = BTreeMap::new();
+        // The oldest change that the snapshot does not have comes last.
+        for undo in self.undos.lock().iter().rev().take_while(|undo| undo.at > snapshot) {
+            others.extend(undo.tables.clone());
+        }
+        found(&manifest, &others)
+    }
+
+    /// Forgets the changes that all running transactions have: those up to the oldest snapshot.
+    pub(crate) fn forget(&self, oldest: Timestamp) {
+        let mut undos = self.undos.lock();
+        while undos.front().is_some_and(|undo| undo.at <= oldest) {
+            undos.pop_front();
+        }
+    }
+
+    /// Returns the number of changes that are known to be undone for earlier snapshots.
+    #[cfg(test)]
+    pub(crate) fn undos(&self) -> usize {
+        self.undos.lock().len()
     }
 
     /// Waits until nobody else replaces the manifest, and keeps others from it.
@@ -42,13 +120,35 @@ impl Current {
 }
 
 impl Replacing<'_> {
-    /// Puts a manifest in the place of the current one. Look-ups find it together with the effects of `also`, which must
-    /// not wait for a disk. Returns what `also` returns.
-    pub(crate) fn put<T>(&mut self, next: Manifest, also: impl FnOnce() -> T) -> T {
+    /// Puts a manifest with the same catalog in the place of the current one.
+    pub(crate) fn put(&mut self, next: Manifest) {
         self.manifest.clone_from(&next);
+        *self.current.manifest.lock() = next;
+    }
+
+    /// Puts a manifest with another catalog in the place of the current one. Look-ups find it together with the effects of
+    /// `also`, which must not wait for a disk. Returns what `also` returns: the stamp of the change, or none if the tables
+    /// are as before.
+    pub(crate) fn change<'c>(
+        &mut self,
+        core: &'c Coordinator,
+        next: Manifest,
+        also: impl FnOnce() -> Option<Stamping<'c>>,
+    ) -> Option<Stamping<'c>> {
+        let handles = core.handles();
         let mut manifest = self.current.manifest.lock();
-        *manifest = next;
-        also()
+        *manifest = next.clone();
+        let stamping = also();
+        // Without a stamp all snapshots have the change.
+        let at = stamping.as_ref().map_or(Timestamp::ZERO, |stamping| stamping.closes_at);
+        if at > Timestamp::ZERO {
+            let tables = undo((&self.manifest, &handles), (&next, &core.handles()));
+            if !tables.is_empty() {
+                self.current.undos.lock().push_back(Undo { at, tables });
+            }
+        }
+        self.manifest = next;
+        stamping
     }
 }
 
@@ -65,7 +165,7 @@ mod tests {
     use crate::files::fail_point::once_here;
     use crate::files::faulty::{FaultyFiles, Stalled};
     use crate::row::{ColumnChange, ColumnType, IndexDef, Schema};
-    use crate::{Database, Engine, Options, Result};
+    use crate::{Database, Engine, Isolation, Options, Result};
     use std::sync::Arc;
     use std::sync::mpsc::{RecvTimeoutError, channel};
     use std::time::Duration;
@@ -160,6 +260,35 @@ mod tests {
                 }
             });
         }
+    }
+
+    #[test]
+    fn what_tables_were_is_forgotten_when_no_snapshot_needs_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Database::open(directory.path(), Options::default()).unwrap();
+        db.create_table("t", Engine::Disk, schema()).unwrap();
+        let inner = db.inner();
+        let kept = || {
+            inner.manifest.forget(inner.core.watermark(0));
+            inner.manifest.undos()
+        };
+        let alter = |change| db.alter_table("t", &[change]).map(drop).unwrap();
+        assert_eq!(kept(), 0);
+        let old = db.begin(Isolation::Snapshot).unwrap();
+        for _ in 0..5 {
+            alter(ColumnChange::add("more", ColumnType::Text));
+            alter(ColumnChange::drop("more"));
+        }
+        db.keyspace("no table", Engine::Memory).unwrap();
+        assert_eq!(kept(), 10);
+        let middle = db.begin(Isolation::Snapshot).unwrap();
+        alter(ColumnChange::rename("name", "title"));
+        assert_eq!(kept(), 11);
+        drop(old);
+        assert_eq!(kept(), 1);
+        assert!(db.table_in(&middle, "t").unwrap().column("name").is_ok());
+        drop(middle);
+        assert_eq!(kept(), 0);
     }
 
     fn by_name() -> IndexDef {

@@ -151,7 +151,8 @@ impl Mover<'_> {
             let twin = self.db.add_unfinished(&mut next, original.name(), self.engine)?;
             pairs.push(Pair { original, twin: self.db.handle(&twin) });
         }
-        let written = self.db.inner.replace_manifest(&mut manifest, next, |_| ());
+        let written = self.db.inner.replace_manifest(&mut manifest, next, |_| None);
+        let written = written.map(drop);
         if let Err(Failed::Unchanged(error)) = written {
             return Err(error);
         }
@@ -278,7 +279,7 @@ impl Mover<'_> {
             // A power cut may bring back the manifest that names the originals, if it is unknown which one is on disk.
             let switched = core.switch(&self.pairs, is_unknown);
             self.step.set(Step::Done);
-            switched
+            Some(switched)
         });
         let written = written.map(drop);
         drop(manifest);
@@ -310,7 +311,8 @@ impl Mover<'_> {
             next.keyspaces.retain(|entry| !ids.contains(&entry.id));
             // If the file can't be written, it names the twins as unfinished, and the next opening drops them.
             let _ = next.write(&*inner.files, &inner.path);
-            manifest.put(next, || inner.core.replace(&ids, Standing::Dropped, &[]));
+            let core = &inner.core;
+            drop(manifest.change(core, next, || Some(core.replace(&ids, Standing::Dropped, &[]))));
         }
         for Pair { twin, .. } in &self.pairs {
             // The caller gets the first error. The next opening removes files that stay.

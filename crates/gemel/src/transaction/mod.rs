@@ -226,7 +226,7 @@ impl Transaction {
         self.seat.number
     }
 
-    fn alive(&self) -> Result<()> {
+    pub(crate) fn alive(&self) -> Result<()> {
         if self.failed.is_some() {
             return Err(Error::Usage(
                 "the transaction failed earlier and can't go on: drop it and begin a new one".into(),
@@ -257,7 +257,9 @@ impl Transaction {
     /// keyspace is being dropped or the snapshot has expired.
     #[inline]
     fn confirmed<T>(&self, keyspace: &Keyspace, read: Result<T>) -> Result<T> {
-        self.noted(keyspace.check_read(self.catalog()).and_then(|()| self.core.check_age(self.seat)).and(read))
+        self.noted(
+            keyspace.check_read(self.catalog()).and_then(|()| self.core.check_age(self.seat)).and(read),
+        )
     }
 
     /// Returns the number of keys and rows that the commit must validate.
