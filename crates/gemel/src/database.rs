@@ -7,6 +7,7 @@ mod checkpoints;
 mod current;
 mod moves;
 mod prepared;
+mod retired;
 mod sizes;
 mod state;
 
@@ -31,6 +32,7 @@ use crate::transaction::Transaction;
 use checkpoints::remove_strays;
 use current::Current;
 use parking_lot::{Condvar, Mutex};
+use retired::Retired;
 pub use sizes::{Compacted, PartSize};
 pub use state::{Aborted, CheckpointState, Committed, MoveState, RunningMove, State};
 use std::fs;
@@ -147,6 +149,8 @@ pub(crate) struct Inner {
     pub(crate) changing: Mutex<()>,
     /// The numbers for new keyspaces. Used by those who replace the manifest.
     numbers: Mutex<Numbers>,
+    /// Dropped keyspaces that are not freed yet.
+    retired: Mutex<Vec<Retired>>,
     recovered: Recovered,
     /// Held while a checkpoint is written: one checkpoint at a time.
     pub(crate) checkpointing: Mutex<()>,
@@ -303,6 +307,7 @@ impl Database {
             manifest: Current::new(opened.manifest),
             changing: Mutex::new(()),
             numbers: Mutex::new(opened.numbers),
+            retired: Mutex::default(),
             recovered: opened.recovered,
             checkpointing: Mutex::new(()),
             backing_up: Mutex::new(()),
@@ -558,6 +563,7 @@ fn look_around(inner: &Inner, closing: &Closing, mut look: impl FnMut()) {
             // The state reports the failure; the log grows until the next attempt.
             not_before = Instant::now() + RETRY_CHECKPOINT;
         }
+        inner.free_retired();
         if inner.disk_full().is_some() {
             inner.core.logs.drop_spares();
         }

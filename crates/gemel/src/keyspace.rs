@@ -75,9 +75,9 @@ pub(crate) enum Standing {
     Indexing,
     /// Reads, while the successor allows them: the table has an index now that the handle does not know.
     Outdated,
-    /// None: the rows are gone.
+    /// Reads, to transactions from before `closed`: the rows are gone.
     Dropped,
-    /// None: the table has other keyspaces now.
+    /// Reads, to transactions from before `closed`: the table has other keyspaces now.
     Truncated,
     /// All that the successor allows, to transactions from before `closed`: the table has other columns now.
     Altered,
@@ -213,7 +213,13 @@ impl Keyspace {
         loop {
             match (newest.gate.standing(), newest.gate.successor.get()) {
                 (Standing::Open | Standing::Indexing, _) => return Ok(found),
-                (Standing::Altered, _) if newest.gate.is_closed_for(view) => return Err(newest.refused()),
+                (Standing::Altered | Standing::Dropped | Standing::Truncated, _)
+                    if newest.gate.is_closed_for(view) =>
+                {
+                    return Err(newest.refused());
+                }
+                // The rows stay until the last of these transactions ends.
+                (Standing::Dropped | Standing::Truncated, _) => return Ok(found),
                 (Standing::Outdated | Standing::Altered | Standing::Moved, Some(next)) => {
                     if next.id != newest.id {
                         found = next;
@@ -325,7 +331,7 @@ mod tests {
         }
         assert_eq!(oldest.for_reads(NOW).unwrap().id, newest.id);
         assert_eq!(oldest.for_writes(NOW).unwrap().id, newest.id);
-        newest.gate.set(Standing::Dropped);
+        newest.gate.close(Standing::Dropped, Timestamp::ZERO);
         assert!(oldest.for_reads(NOW).is_err() && oldest.for_writes(NOW).is_err());
         drop(newest);
         // The stack of a test's thread is too short for a call for each.

@@ -50,7 +50,12 @@ impl Stamping<'_> {
     /// Publishes the change in the anchor. Waits for the commits that have drawn there before. They wait for no disk, but
     /// some for the list of keyspaces.
     pub(super) fn publish(&mut self) {
+        fail_point("catalog.publishing");
         self.publish_some(1);
+        self.end_count();
+    }
+
+    fn end_count(&mut self) {
         if std::mem::take(&mut self.is_counted) {
             self.core.changes.fetch_add(1, Ordering::SeqCst);
         }
@@ -66,7 +71,7 @@ impl Drop for Stamping<'_> {
     fn drop(&mut self) {
         // After a panic the anchor is missing too. It is the first one left.
         self.publish_some(self.core.engines.len());
-        self.publish();
+        self.end_count();
     }
 }
 
@@ -143,10 +148,7 @@ impl Coordinator {
     ) -> Stamping<'_> {
         let mut stamping = self.stamp_change();
         let mut keyspaces = self.keyspaces.write();
-        let born = stamping.at;
-        // A table that is gone is freed at once.
-        let keeps_reading = matches!(standing, Standing::Altered | Standing::Outdated);
-        let closes = if keeps_reading { stamping.closes_at } else { Timestamp::ZERO };
+        let (born, closes) = (stamping.at, stamping.closes_at);
         let old = keyspaces.extract_if(.., |keyspace| ids.contains(&keyspace.id)).collect::<Vec<_>>();
         let newer = |newer: &Keyspace| {
             let of = old.iter().find(|old| old.id == newer.id);

@@ -2,6 +2,7 @@
 
 use super::catalog::{check_free, index_keyspace, no_table};
 use super::current::Replacing;
+use super::retired::Retired;
 use super::{Database, Inner};
 use crate::coordinator::Stamping;
 use crate::error::{Error, Result};
@@ -9,6 +10,7 @@ use crate::files::fail_point;
 use crate::ids::KeyspaceId;
 use crate::keyspace::{Keyspace, Standing};
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
+use crate::order::clock::Timestamp;
 #[cfg(doc)]
 use crate::options::Isolation;
 use crate::row::{IndexDef, Layout, Table};
@@ -62,12 +64,14 @@ pub(super) fn plain_keyspace<'m>(
 }
 
 impl Database {
-    /// Drops a table with its rows and indexes, for good. Frees its memory and its files before it returns. Waits for
-    /// commits in progress.
+    /// Drops a table with its rows and indexes, for good. Waits for commits in progress.
     ///
-    /// Transactions that go on using a handle of the table get [`Error::Outdated`]. So does the commit of a transaction
-    /// that wrote the table, or that read it at [`Isolation::Serializable`] and wrote anything. A new table may have
-    /// the name.
+    /// Transactions that began before go on reading the table, at the snapshot that they have. Their memory and files are
+    /// freed when the last of them ends; if there is none, before this returns. A transaction that holds them for long can
+    /// be limited by [`Options::max_snapshot_age`](crate::Options::max_snapshot_age). Otherwise whoever uses a handle of
+    /// the table gets [`Error::Outdated`]: later transactions, those at [`Isolation::ReadCommitted`], and writers. So does
+    /// the commit of a transaction that wrote the table, or that read it at [`Isolation::Serializable`] and wrote
+    /// anything. A new table may have the name.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such table, or a prepared transaction that used it is undecided. [`Error::Io`] if the
@@ -99,9 +103,10 @@ impl Database {
 
     /// Deletes all rows of a table at once, and frees their memory and files. Returns the new handle of the table.
     ///
-    /// Earlier handles can't be used any more: they get [`Error::Outdated`]. Transactions that began before can't use
-    /// the new handle: they get [`Error::TooOld`]. So nobody sees the table empty at a snapshot where it had rows.
-    /// Commits are treated as by [`Database::drop_table`].
+    /// Transactions that began before go on reading the rows through earlier handles, as after [`Database::drop_table`].
+    /// They can't use the new handle: they get [`Error::TooOld`]. Later transactions can't use the earlier handles: they
+    /// get [`Error::Outdated`]. So nobody sees the table empty at a snapshot where it had rows. Commits and the memory are
+    /// treated as by [`Database::drop_table`].
     ///
     /// # Errors
     /// Same as [`Database::drop_table`].
@@ -251,18 +256,12 @@ impl Database {
             fail_point("catalog.after_manifest");
             Some(core.replace(ids, standing, &instead))
         });
-        let written = written.map(drop);
-        if let Err(Failed::Unchanged(error)) = written {
-            return Err(error);
-        }
+        // If the outcome is unknown, a power cut may bring back the old manifest, which needs the keyspaces' files.
+        let stamping = written.map_err(Failed::into_error)?;
         drop(manifest);
-        if let Err(Failed::Unknown(error)) = written {
-            // A power cut may bring back the old manifest, which needs the keyspaces' files.
-            return Err(error);
-        }
-        let dropped = engines.into_iter().map(|(engine, id)| core.engines[engine].drop_keyspace(id));
-        // An error of one must not keep the others.
-        dropped.fold(Ok(()), Result::and)
+        let until = stamping.as_ref().map_or(Timestamp::ZERO, |stamping| stamping.closes_at);
+        drop(stamping);
+        self.inner.retire(engines.into_iter().map(|(engine, id)| Retired { until, engine, id }))
     }
 }
 
@@ -297,7 +296,6 @@ mod tests {
     use crate::key::Key;
     use crate::keyspace::Engine;
     use crate::options::{Isolation, Options};
-    use crate::order::clock::Timestamp;
     use crate::record::{Group, Stamp};
     use crate::row::{ColumnType, Schema, Value};
     use parking_lot::Mutex;
@@ -349,7 +347,7 @@ mod tests {
                 });
                 let go = Mutex::new(Some(go));
                 let is_waiting = move || (std::thread::current().id() == dropper).then(|| go.lock().take());
-                // The commit goes on only when the table is gone from the catalog.
+                // The commit goes on only when the table is gone from the manifest.
                 on_fail_point("catalog.after_manifest", move || {
                     if let Some(Some(go)) = is_waiting() {
                         go.send(()).unwrap();
@@ -360,9 +358,15 @@ mod tests {
                 db.drop_table("t").unwrap();
                 writer.join().unwrap().unwrap();
             });
-            let state = db.state();
-            assert_eq!((state.memory.records, state.disk.memtable_bytes, state.disk.recent_keys), (0, 0, 0));
             assert!(db.tables().is_empty());
+            // The commit had a snapshot from before, so the rows may be freed later.
+            let is_freed = || {
+                let state = db.state();
+                (state.memory.records, state.disk.memtable_bytes, state.disk.recent_keys) == (0, 0, 0)
+            };
+            while !is_freed() {
+                std::thread::yield_now();
+            }
         }
     }
 

@@ -121,7 +121,8 @@ impl Database {
         parts.iter().map(|part| self.size_of(part, None)).collect()
     }
 
-    /// Same as [`Database::sizes`], but reads every row, at one snapshot: all rows and bytes are exact.
+    /// Same as [`Database::sizes`], but reads every row, at one snapshot: all rows and bytes are exact. A table that is
+    /// dropped, truncated or changed meanwhile counts as it is in the snapshot.
     ///
     /// # Errors
     /// Same as [`Database::sizes`], and [`Error::TooOld`] if the rows can't be read within

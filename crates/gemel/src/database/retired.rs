@@ -1,0 +1,111 @@
+//! Dropped keyspaces that snapshots from before the drop can still read (`DESIGN.md`, "Catalog").
+
+use super::Inner;
+use crate::error::Result;
+use crate::ids::KeyspaceId;
+use crate::order::clock::Timestamp;
+
+/// A dropped keyspace that is not freed yet.
+pub(super) struct Retired {
+    /// Stamp of the drop. Snapshots of the anchor from before it may need the rows.
+    pub(super) until: Timestamp,
+    pub(super) engine: usize,
+    pub(super) id: KeyspaceId,
+}
+
+impl Inner {
+    /// Frees dropped keyspaces, unless a running transaction needs them. Those that stay wait for the housekeeper.
+    pub(super) fn retire(&self, dropped: impl Iterator<Item = Retired>) -> Result<()> {
+        // Nobody else frees them meanwhile: they are free when this returns.
+        let mut retired = self.retired.lock();
+        retired.extend(dropped);
+        self.free_some(&mut retired)
+    }
+
+    /// Frees the dropped keyspaces that no running transaction needs any more, unless a drop is doing that. Reports no
+    /// error: the next opening removes files that stay.
+    pub(super) fn free_retired(&self) {
+        if let Some(mut retired) = self.retired.try_lock() {
+            let _ = self.free_some(&mut retired);
+        }
+    }
+
+    fn free_some(&self, retired: &mut Vec<Retired>) -> Result<()> {
+        if retired.is_empty() {
+            return Ok(());
+        }
+        // No transaction has an older snapshot now or later, but for those that have expired and find out by themselves.
+        let oldest = self.core.watermark(0);
+        let free = retired.extract_if(.., |retired| retired.until <= oldest);
+        let freed = free.map(|Retired { engine, id, .. }| self.core.engines[engine].drop_keyspace(id));
+        // An error of one must not keep the others.
+        freed.fold(Ok(()), Result::and)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::files::fail_point::once_here;
+    use crate::ids::Direction;
+    use crate::row::{ColumnChange, ColumnType, RowRange, Schema, Table, Value};
+    use crate::{Database, Engine, Error, Isolation, Options, Result, Transaction};
+    use std::cell::RefCell;
+    use std::ops::ControlFlow;
+    use std::rc::Rc;
+
+    fn rows(transaction: &mut Transaction, table: &Table) -> Result<usize> {
+        let mut rows = 0;
+        table.scan(transaction, &RowRange::all(), Direction::Forward, |_| {
+            rows += 1;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(rows)
+    }
+
+    fn outdated<T: std::fmt::Debug>(outcome: Result<T>) {
+        assert!(matches!(outcome, Err(Error::Outdated(_))), "{outcome:?}");
+    }
+
+    /// The gates are closed and the change is counted, but no snapshot has it yet. Whoever begins now is from before.
+    #[test]
+    fn a_transaction_that_begins_while_a_change_is_published_is_one_from_before() {
+        for engine in [Engine::Memory, Engine::Disk] {
+            let directory = tempfile::tempdir().unwrap();
+            let db = Database::open(directory.path(), Options::default()).unwrap();
+            let schema = Schema::new().column("id", ColumnType::I64).primary_key(["id"]);
+            let mut old = db.create_table("t", engine, schema.clone()).unwrap();
+            let other = db.create_table("other", engine, schema).unwrap();
+            let insert = |transaction: &mut Transaction, table: &Table, id| {
+                table.insert(transaction, &[Value::Int(id)])
+            };
+            db.run(Isolation::Snapshot, |transaction| insert(transaction, &old, 1)).unwrap();
+            type Change = fn(&Database) -> Result<Table>;
+            let truncate: Change = |db| db.truncate_table("t");
+            let alter: Change = |db| db.alter_table("t", &[ColumnChange::add("more", ColumnType::Text)]);
+            for (change, is_altered) in [(alter, true), (truncate, false)] {
+                let met: Rc<RefCell<Vec<Transaction>>> = Rc::default();
+                once_here("catalog.publishing", {
+                    let (db, old, other, met) = (db.clone(), old.clone(), other.clone(), Rc::clone(&met));
+                    move || {
+                        let mut transaction = db.begin(Isolation::Serializable).unwrap();
+                        assert_eq!(rows(&mut transaction, &old).unwrap(), 1);
+                        insert(&mut transaction, &other, i64::from(is_altered)).unwrap();
+                        met.borrow_mut().push(transaction);
+                    }
+                });
+                let new = change(&db).unwrap();
+                let mut transaction = met.borrow_mut().remove(0);
+                assert!(matches!(rows(&mut transaction, &new), Err(Error::TooOld(_))));
+                assert_eq!(rows(&mut transaction, &old).unwrap(), 1);
+                let found = transaction.commit();
+                if is_altered {
+                    found.unwrap().wait().unwrap()
+                } else {
+                    outdated(found)
+                }
+                outdated(rows(&mut db.begin(Isolation::Snapshot).unwrap(), &old));
+                old = new;
+            }
+        }
+    }
+}
