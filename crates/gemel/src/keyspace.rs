@@ -73,7 +73,7 @@ pub(crate) enum Standing {
     Open,
     /// Reads, for now: an index is being added to the table.
     Indexing,
-    /// Reads, while the successor allows them: the table has an index now that the handle does not know.
+    /// Reads, while the successor allows them: the table has other indexes now than the handle knows.
     Outdated,
     /// Reads, to transactions from before `closed`: the rows are gone.
     Dropped,
@@ -289,9 +289,9 @@ impl Keyspace {
                 "an index is being added to the table of {name:?}: \
                  write to it when that is done, in a new transaction, through a new handle of the table"
             ),
-            Standing::Outdated => format!(
-                "the table of {name:?} has a new index that this handle does not know: get the table again"
-            ),
+            Standing::Outdated => {
+                format!("the table of {name:?} has other indexes than this handle knows: get the table again")
+            }
             Standing::Dropped => {
                 format!("{name:?} was dropped: make it again, or get the new one of this name")
             }

@@ -315,7 +315,7 @@ fn an_added_index_has_all_rows_and_old_handles_read_only() {
         let mut writer = db.begin(Isolation::Snapshot).unwrap();
         old.delete(&mut writer, &[Value::Int(3)]).unwrap();
         let new = db.add_index(engine.name(), index("unique", true)).unwrap();
-        outdated(writer.commit().map(drop), "was given an index");
+        outdated(writer.commit().map(drop), "indexes of the table");
         assert_eq!(count(&mut before, &old).unwrap(), 1200, "reads go on");
         too_old(count(&mut before, &new), "after the transaction began");
         let mut writer = db.begin(Isolation::Snapshot).unwrap();

@@ -127,10 +127,7 @@ fn a_snapshot_reads_and_writes_on_with_the_columns_that_it_began_with() {
         old.insert(&mut writer, &[Value::Int(4), "Dan".into(), "Riga".into()]).unwrap();
         assert!(old.set(&mut writer, &[Value::Int(2)], &[(1, "lost".into()), (2, "Bonn".into())]).unwrap());
         assert!(old.delete(&mut writer, &[Value::Int(3)]).unwrap());
-        assert_eq!(
-            rows(&mut writer, &old).unwrap(),
-            ["1 'Ann' 'Rome'", "2 'lost' 'Bonn'", "4 'Dan' 'Riga'"]
-        );
+        assert_eq!(rows(&mut writer, &old).unwrap(), ["1 'Ann' 'Rome'", "2 'lost' 'Bonn'", "4 'Dan' 'Riga'"]);
         // The others have written row 1, and the serializable writer has read it.
         if level == Isolation::Serializable {
             conflict(writer.commit(), Conflict::Read);
@@ -200,9 +197,7 @@ fn a_read_committed_transaction_goes_on_with_the_new_handle() {
         assert!(old.set(&mut transaction, &[Value::Int(1)], &[(2, "Ulm".into())]).unwrap());
         assert!(old.get(&mut transaction, &[Value::Int(2)]).unwrap().is_some());
         let new = alter(&db);
-        commit(&db, |transaction| {
-            new.insert(transaction, &[Value::Int(9), "Oslo".into(), Value::Int(90)])
-        });
+        commit(&db, |transaction| new.insert(transaction, &[Value::Int(9), "Oslo".into(), Value::Int(90)]));
         outdated(rows(&mut transaction, &old), "get the table again");
         outdated(old.delete(&mut transaction, &[Value::Int(3)]), "get the table again");
         let seen = rows(&mut transaction, &new).unwrap();
@@ -216,7 +211,7 @@ fn a_read_committed_transaction_goes_on_with_the_new_handle() {
         let index = IndexDef { name: "by_age".into(), columns: vec!["age".into()], unique: false };
         let indexed = db.add_index("people", index).unwrap();
         too_old(rows(&mut transaction, &indexed));
-        outdated(transaction.commit(), "was given an index");
+        outdated(transaction.commit(), "indexes of the table");
     }
 }
 
@@ -261,9 +256,9 @@ fn an_index_or_a_move_after_the_change_ends_the_writes_of_earlier_transactions()
         let index = IndexDef { name: "by_age".into(), columns: vec!["age".into()], unique: false };
         let indexed = db.add_index("people", index).unwrap();
         assert_eq!(rows(&mut reader, &old).unwrap(), before);
-        outdated(old.delete(&mut reader, &[Value::Int(3)]), "new index");
-        outdated(old.delete(&mut writer, &[Value::Int(3)]), "new index");
-        outdated(writer.commit(), "was given an index");
+        outdated(old.delete(&mut reader, &[Value::Int(3)]), "other indexes");
+        outdated(old.delete(&mut writer, &[Value::Int(3)]), "other indexes");
+        outdated(writer.commit(), "indexes of the table");
         assert_eq!(rows_now(&db, &new).len(), 3);
 
         let mut writer = db.begin(Isolation::Snapshot).unwrap();
@@ -332,9 +327,7 @@ fn a_transaction_finds_the_tables_of_its_snapshot() {
         db.alter_table("people", &[ColumnChange::rename("town", "city")]).unwrap();
         let mut second = db.begin(level).unwrap();
         let altered = alter(&db);
-        commit(&db, |transaction| {
-            altered.insert(transaction, &[Value::Int(9), Value::Null, Value::Int(90)])
-        });
+        commit(&db, |transaction| altered.insert(transaction, &[Value::Int(9), Value::Null, Value::Int(90)]));
         let mut third = db.begin(level).unwrap();
         let index = IndexDef { name: "by_age".into(), columns: vec!["age".into()], unique: false };
         db.add_index("people", index).unwrap();
@@ -581,6 +574,112 @@ fn readers_race_with_truncations_and_see_no_table_in_part() {
         });
         let left = if engine == Engine::Memory { (6, 0) } else { (0, 2) };
         wait_for(&db, left);
+    }
+}
+
+#[test]
+fn a_dropped_index_serves_the_snapshots_from_before_and_ends_their_writes() {
+    for engine in ENGINES {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("db");
+        let db = open(&path);
+        people(&db, engine);
+        let name = IndexDef { name: "by_name".into(), columns: vec!["name".into()], unique: true };
+        let old = db.add_index("people", name.clone()).unwrap();
+        let full = held(&db);
+        let (mut reader, mut writer) = (db.begin(SNAPSHOTS[0]).unwrap(), db.begin(SNAPSHOTS[1]).unwrap());
+        assert!(old.delete(&mut writer, &[Value::Int(2)]).unwrap());
+        missing(db.drop_index("people", "none"), "there is no index none");
+        missing(db.drop_index("none", "by_town"), "there is no table");
+        let new = db.drop_index("people", "by_town").unwrap();
+        assert_eq!(new.schema().indexes, [name]);
+        commit(&db, |transaction| {
+            assert!(new.delete(transaction, &[Value::Int(3)])?);
+            new.insert(transaction, &[Value::Int(4), "Dan".into(), "Riga".into()])
+        });
+        // `rows` reads by the index too.
+        assert_eq!(rows(&mut reader, &old).unwrap(), BEFORE);
+        outdated(old.delete(&mut reader, &[Value::Int(1)]), "\"people.by_town\" was dropped");
+        too_old(rows(&mut reader, &new));
+        outdated(writer.commit(), "before the commit");
+        let mut late = db.begin(Isolation::Snapshot).unwrap();
+        outdated(rows(&mut late, &old), "was dropped");
+        assert!(old.get(&mut late, &[Value::Int(1)]).unwrap().is_some());
+        outdated(old.delete(&mut late, &[Value::Int(1)]), "was dropped");
+        let renamed = [(1, "Dora".into())];
+        outdated(old.set(&mut late, &[Value::Int(4)], &renamed), "other indexes");
+        assert_eq!(rows(&mut late, &new).unwrap(), [BEFORE[0], BEFORE[1], "4 'Dan' 'Riga'"]);
+        missing(new.cursor_index(&late, "by_town", &RowRange::all()).map(drop), "there is no index");
+        drop((reader, late));
+        match engine {
+            Engine::Memory => wait_for(&db, (full.0 - 3, full.1)),
+            Engine::Disk => wait_for(&db, (full.0, full.1 - 1)),
+        }
+        // The column is free now, and so is the name.
+        let new = db.alter_table("people", &[ColumnChange::drop("town")]).unwrap();
+        assert_eq!(rows_now(&db, &new), ["1 'Ann'", "2 'Bob'", "4 'Dan'"]);
+        let index = IndexDef { name: "by_town".into(), columns: vec!["name".into()], unique: false };
+        let new = db.add_index("people", index).unwrap();
+        assert_eq!(rows_now(&db, &new).len(), 3);
+        drop((old, new, db));
+        assert!(gemel::check(&path).unwrap().is_good());
+    }
+}
+
+#[test]
+fn a_table_is_renamed_under_its_handles_and_snapshots_find_the_earlier_name() {
+    for engine in ENGINES {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("db");
+        let db = open(&path);
+        let old = people(&db, engine);
+        db.keyspace("taken", engine).unwrap();
+        db.keyspace("half.by_town", engine).unwrap();
+        let mut reader = db.begin(Isolation::Serializable).unwrap();
+        let mut writer = db.begin(Isolation::Serializable).unwrap();
+        assert!(old.delete(&mut writer, &[Value::Int(2)]).unwrap());
+        let long = "x".repeat(199);
+        for (to, says) in [
+            ("taken", "is a keyspace already"),
+            ("half", "is a keyspace already"),
+            ("people.by_town", "is an index of table"),
+            ("", "not a valid name"),
+            (&*long, "not a valid name"),
+        ] {
+            missing(db.rename_table("people", to), says);
+        }
+        missing(db.rename_table("none", "persons"), "there is no table");
+        assert_eq!(db.rename_table("people", "people").unwrap().name(), "people");
+        let new = db.rename_table("people", "persons").unwrap();
+        assert_eq!((new.name(), old.name()), ("persons", "people"));
+        missing(db.table("people"), "there is no table");
+        // The earlier name may get another meaning.
+        let other = db.create_table("people", engine, schema()).unwrap();
+        assert!(new.delete(&mut writer, &[Value::Int(3)]).unwrap());
+        writer.commit().unwrap().wait().unwrap();
+        assert_eq!((names(&db, &reader), db.tables().len()), (vec!["people".to_owned()], 2));
+        let found = db.table_in(&reader, "people").unwrap();
+        missing(db.table_in(&reader, "persons"), "in the snapshot of the transaction");
+        assert_eq!(rows(&mut reader, &found).unwrap(), BEFORE);
+        assert_eq!(rows(&mut reader, &new).unwrap(), BEFORE);
+        for handle in [&old, &new, &db.table("persons").unwrap()] {
+            assert_eq!(rows_now(&db, handle), BEFORE[..1]);
+        }
+        assert!(rows_now(&db, &other).is_empty());
+        let error = new.insert(&mut reader, &[Value::Int(1), "Ann".into(), Value::Null]).unwrap_err();
+        assert!(error.to_string().contains("table persons"), "{error}");
+        let mut spaces: Vec<_> = db.keyspaces().into_iter().map(|(name, _)| name).collect();
+        spaces.sort();
+        let expected = ["half.by_town", "people", "people.by_town", "persons", "persons.by_town", "taken"];
+        assert_eq!(spaces, expected);
+        drop((reader, old, new, other, found));
+        drop(db);
+        let db = open(&path);
+        assert_eq!(rows_now(&db, &db.table("persons").unwrap()), BEFORE[..1]);
+        db.drop_table("people").unwrap();
+        db.rename_table("persons", "people").unwrap();
+        drop(db);
+        assert!(gemel::check(&path).unwrap().is_good());
     }
 }
 

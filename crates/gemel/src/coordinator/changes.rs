@@ -146,20 +146,30 @@ impl Coordinator {
         standing: Standing,
         instead: &[Keyspace],
     ) -> Stamping<'_> {
+        self.replace_each(&[(ids, standing)], instead)
+    }
+
+    /// Does the same as [`Coordinator::replace`] for keyspaces that are closed in different ways.
+    pub(crate) fn replace_each(
+        &self,
+        closing: &[(&[KeyspaceId], Standing)],
+        instead: &[Keyspace],
+    ) -> Stamping<'_> {
         let mut stamping = self.stamp_change();
         let mut keyspaces = self.keyspaces.write();
         let (born, closes) = (stamping.at, stamping.closes_at);
-        let old = keyspaces.extract_if(.., |keyspace| ids.contains(&keyspace.id)).collect::<Vec<_>>();
+        let standing = |id| closing.iter().find(|(ids, _)| ids.contains(&id)).map(|(_, standing)| *standing);
+        let old = keyspaces.extract_if(.., |keyspace| standing(keyspace.id).is_some()).collect::<Vec<_>>();
         let newer = |newer: &Keyspace| {
             let of = old.iter().find(|old| old.id == newer.id);
             let gate = match of {
-                Some(old) if standing == Standing::Altered => old.gate.altered_at(born),
+                Some(old) if standing(old.id) == Some(Standing::Altered) => old.gate.altered_at(born),
                 _ => Gate::born_at(born),
             };
             Keyspace { gate: Arc::new(gate), ..newer.clone() }
         };
         let instead: Vec<Keyspace> = instead.iter().map(newer).collect();
-        for keyspace in &old {
+        for (keyspace, standing) in old.iter().filter_map(|old| Some((old, standing(old.id)?))) {
             match instead.iter().find(|newer| newer.id == keyspace.id) {
                 Some(newer) => keyspace.gate.close_for(standing, closes, newer.clone()),
                 None => keyspace.gate.close(standing, closes),
@@ -169,6 +179,18 @@ impl Coordinator {
         stamping.count();
         // A commit that is about to be published may be waiting for this lock.
         drop(keyspaces);
+        stamping.publish();
+        stamping
+    }
+
+    /// Gives keyspaces other names. All handles go on, the earlier ones with the earlier names.
+    pub(crate) fn rename(&self, names: &BTreeMap<KeyspaceId, String>) -> Stamping<'_> {
+        let mut stamping = self.stamp_change();
+        for keyspace in self.keyspaces.write().iter_mut() {
+            if let Some(name) = names.get(&keyspace.id) {
+                keyspace.name = name.as_str().into();
+            }
+        }
         stamping.publish();
         stamping
     }
@@ -214,7 +236,7 @@ impl Coordinator {
                     return moved(id);
                 }
                 Error::Outdated(
-                    "a table that the transaction used was dropped or truncated before the commit: \
+                    "a table or an index that the transaction used was dropped or truncated before the commit: \
                      begin a new transaction, and get the table again"
                         .into(),
                 )
@@ -240,7 +262,7 @@ impl Coordinator {
             }
             if keyspace.gate.writes_from > transaction.anchor {
                 return Err(Error::Outdated(format!(
-                    "the table of {:?} was given an index before the commit: \
+                    "the indexes of the table of {:?} changed before the commit: \
                      begin a new transaction, and get the table again",
                     keyspace.name()
                 )));

@@ -95,9 +95,7 @@ impl Database {
         name: &str,
         engine: Engine,
     ) -> Result<KeyspaceEntry> {
-        if name.is_empty() || name.len() > 200 {
-            return Err(Error::Usage(format!("{name:?} is not a valid name: use 1 to 200 bytes")));
-        }
+        check_name(name)?;
         let disk = &self.inner.disk;
         let id = self.inner.numbers.lock().take(manifest.next_keyspace, |id| disk.has_no_files(id))?;
         let entry = KeyspaceEntry { id, name: name.to_string(), engine, unfinished: false };
@@ -388,6 +386,14 @@ fn elsewhere(kind: &str, name: &str, is: Engine, named: Engine) -> Error {
         is.name(),
         named.name()
     ))
+}
+
+/// Returns an error if no keyspace may have this name.
+pub(super) fn check_name(name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > 200 {
+        return Err(Error::Usage(format!("{name:?} is not a valid name: use 1 to 200 bytes")));
+    }
+    Ok(())
 }
 
 /// Returns the name of the keyspace of an index.

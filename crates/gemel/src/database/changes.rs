@@ -1,19 +1,21 @@
 //! Changes of existing tables and keyspaces: dropping, truncating, adding an index (`DESIGN.md`, "Catalog").
 
-use super::catalog::{check_free, index_keyspace, no_table};
+use super::catalog::{check_free, check_name, index_keyspace, no_table};
 use super::current::Replacing;
 use super::retired::Retired;
 use super::{Database, Inner};
-use crate::coordinator::Stamping;
+use crate::coordinator::{Coordinator, Stamping};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
 use crate::ids::KeyspaceId;
 use crate::keyspace::{Keyspace, Standing};
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
-use crate::order::clock::Timestamp;
 #[cfg(doc)]
 use crate::options::Isolation;
+use crate::order::clock::Timestamp;
+use crate::recovery;
 use crate::row::{IndexDef, Layout, Table};
+use std::collections::BTreeMap;
 
 /// Rows whose index entries are written in one transaction.
 const INDEXED_AT_ONCE: usize = 500;
@@ -85,7 +87,7 @@ impl Database {
         let _blocked = self.block_prepared(&ids, name)?;
         let mut next = manifest.clone();
         next.tables.retain(|entry| entry.name != name);
-        self.give_up(manifest, next, &ids, Standing::Dropped, &[])
+        self.give_up(manifest, next, &ids, |core| core.replace(&ids, Standing::Dropped, &[]))
     }
 
     /// Drops a keyspace that is not part of a table, for good. The same as [`Database::drop_table`] otherwise.
@@ -98,7 +100,7 @@ impl Database {
         let id = plain_keyspace(&manifest, name, "drop")?.id;
         let _blocked = self.block_prepared(&[id], name)?;
         let next = manifest.clone();
-        self.give_up(manifest, next, &[id], Standing::Dropped, &[])
+        self.give_up(manifest, next, &[id], |core| core.replace(&[id], Standing::Dropped, &[]))
     }
 
     /// Deletes all rows of a table at once, and frees their memory and files. Returns the new handle of the table.
@@ -123,7 +125,10 @@ impl Database {
             added.push(self.add_keyspace(&mut next, name, entry.engine)?);
         }
         table_entry_mut(&mut next, name)?.keyspaces = added.iter().map(|entry| entry.id).collect();
-        self.give_up(manifest, next, &entry.keyspaces, Standing::Truncated, &added)?;
+        let core = &self.inner.core;
+        let added: Vec<Keyspace> = added.iter().map(|entry| recovery::handle(core.owner, entry)).collect();
+        let ids = &entry.keyspaces;
+        self.give_up(manifest, next, ids, |core| core.replace(ids, Standing::Truncated, &added))?;
         self.table(name)
     }
 
@@ -163,10 +168,101 @@ impl Database {
                 let manifest = self.inner.manifest.replacing();
                 let next = manifest.clone();
                 // The caller gets the first error. If the keyspace stays, the next opening drops it.
-                let _ = self.give_up(manifest, next, &[added.id], Standing::Dropped, &[]);
+                let ids = [added.id];
+                let _ = self.give_up(manifest, next, &ids, |core| core.replace(&ids, Standing::Dropped, &[]));
                 Err(error)
             }
         }
+    }
+
+    /// Drops an index of a table, and frees its memory and files as [`Database::drop_table`] does. Returns the new handle
+    /// of the table.
+    ///
+    /// Reads through earlier handles go on, also by the index for transactions at one snapshot that began before. Writes
+    /// through earlier handles get [`Error::Outdated`], and so does the commit of an earlier transaction that wrote the
+    /// table, because these handles write to the index. The new handle needs a transaction that begins after the change; an
+    /// earlier one gets [`Error::TooOld`].
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::row::{ColumnChange, ColumnType, Schema};
+    /// # use gemel::{Database, Engine, Options};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// let schema = Schema::new().column("id", ColumnType::I32).nullable("town", ColumnType::Text);
+    /// db.create_table("people", Engine::Disk, schema.primary_key(["id"]).index("by_town", ["town"]))?;
+    /// db.drop_index("people", "by_town")?;
+    /// db.alter_table("people", &[ColumnChange::drop("town")])?; // An index kept the column.
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such table or index, or a prepared transaction that used the table is undecided;
+    /// otherwise the same as [`Database::drop_table`].
+    pub fn drop_index(&self, table: &str, index: &str) -> Result<Table> {
+        let _one = self.inner.changing.lock();
+        let manifest = self.inner.manifest.replacing();
+        let old = table_entry(&manifest, table)?.clone();
+        // Now there is a keyspace for each index.
+        self.table_of(&manifest, &old)?;
+        let _blocked = self.block_prepared(&old.keyspaces, table)?;
+        let place = old.schema.indexes.iter().position(|known| known.name == index);
+        let Some(place) = place else {
+            return Err(Error::Usage(format!("table {table}: there is no index {index}")));
+        };
+        let mut next = manifest.clone();
+        let entry = table_entry_mut(&mut next, table)?;
+        entry.schema.indexes.remove(place);
+        // The rows come first.
+        let gone = [entry.keyspaces.remove(place + 1)];
+        let kept = entry.keyspaces.clone();
+        self.give_up(manifest, next, &gone, |core| {
+            let instead: Vec<Keyspace> = kept.iter().filter_map(|id| core.handle(*id)).collect();
+            core.replace_each(&[(&kept, Standing::Outdated), (&gone, Standing::Dropped)], &instead)
+        })?;
+        self.table(table)
+    }
+
+    /// Gives a table another name, also in the names of its indexes' keyspaces. Returns a handle with the new name.
+    ///
+    /// Earlier handles go on, with the earlier name, and so do all transactions. [`Database::table_in`] finds the table by
+    /// the name that it had at a transaction's snapshot.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such table, or a keyspace has the new name or that of one of its indexes
+    /// (`TABLE.INDEX`), or the name is not valid. Then nothing has changed. [`Error::Io`] if the manifest can't be written:
+    /// this process goes on with the earlier name, and the next opening shows if the change was made.
+    pub fn rename_table(&self, from: &str, to: &str) -> Result<Table> {
+        let _one = self.inner.changing.lock();
+        let mut manifest = self.inner.manifest.replacing();
+        let old = table_entry(&manifest, from)?.clone();
+        if from == to {
+            return self.table_of(&manifest, &old);
+        }
+        Layout::new(to, &old.schema)?;
+        let of_indexes = old.schema.indexes.iter().map(|index| index_keyspace(to, &index.name));
+        let names: BTreeMap<KeyspaceId, String> =
+            old.keyspaces.iter().copied().zip(std::iter::once(to.to_owned()).chain(of_indexes)).collect();
+        for name in names.values() {
+            check_name(name)?;
+            check_free(&manifest, name, "table")?;
+        }
+        let mut next = manifest.clone();
+        to.clone_into(&mut table_entry_mut(&mut next, from)?.name);
+        for entry in &mut next.keyspaces {
+            if let Some(name) = names.get(&entry.id) {
+                entry.name.clone_from(name);
+            }
+        }
+        fail_point("catalog.before_manifest");
+        // After an error the manifest on disk may be the new one. The rows are the same by both.
+        next.write(&*self.inner.files, &self.inner.path)?;
+        let core = &self.inner.core;
+        drop(manifest.change(core, next, || Some(core.rename(&names))));
+        drop(manifest);
+        fail_point("catalog.after_manifest");
+        self.table(to)
     }
 
     /// Makes the keyspace of a new index. Returns the table's entry, the keyspace's entry, and a handle of the table
@@ -236,25 +332,23 @@ impl Database {
         replaced.map(drop)
     }
 
-    /// Writes the manifest `next` without keyspaces, and drops them. Makes `instead` usable in the same moment.
-    fn give_up(
-        &self,
+    /// Writes the manifest `next` without keyspaces, and drops them. `replace` closes their handles, and makes others usable
+    /// in the same moment.
+    fn give_up<'c>(
+        &'c self,
         mut manifest: Replacing<'_>,
         mut next: Manifest,
         ids: &[KeyspaceId],
-        standing: Standing,
-        instead: &[KeyspaceEntry],
+        replace: impl FnOnce(&'c Coordinator) -> Stamping<'c>,
     ) -> Result<()> {
         let core = &self.inner.core;
         next.keyspaces.retain(|entry| !ids.contains(&entry.id));
         fail_point("catalog.before_manifest");
         let engines: Vec<(usize, KeyspaceId)> =
             ids.iter().filter_map(|id| core.handle(*id).map(|handle| (handle.engine_index(), *id))).collect();
-        let instead: Vec<Keyspace> =
-            instead.iter().map(|entry| crate::recovery::handle(core.owner, entry)).collect();
         let written = self.inner.replace_manifest(&mut manifest, next, |_| {
             fail_point("catalog.after_manifest");
-            Some(core.replace(ids, standing, &instead))
+            Some(replace(core))
         });
         // If the outcome is unknown, a power cut may bring back the old manifest, which needs the keyspaces' files.
         let stamping = written.map_err(Failed::into_error)?;

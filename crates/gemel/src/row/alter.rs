@@ -133,7 +133,7 @@ impl Schema {
             None => Ok(()),
             Some(index) => Err(Error::Usage(format!(
                 "table {table}: column {name} is part of index {} and can't be dropped: \
-                 copy the rows into a new table without the index",
+                 drop the index before",
                 index.name
             ))),
         }
