@@ -1,7 +1,8 @@
 //! Writing the entries of a new index.
 
 use super::Bytes;
-use super::table::{Entry, Table};
+use super::index::Entry;
+use super::table::Table;
 use super::view::RowView;
 use crate::error::{Error, Result};
 use crate::ids::Direction;

@@ -1,8 +1,9 @@
 //! Cursors over a table, by its primary key or by a secondary index.
 
 use super::RowRange;
-use super::keys::KeyLayout;
-use super::table::{Index, Table};
+use super::index::{EntrySpan, Index, Target};
+use super::keys::{Span, successor};
+use super::table::Table;
 use super::value::Value;
 use super::view::RowView;
 use crate::error::Result;
@@ -21,6 +22,10 @@ pub struct RowCursor<'a> {
     /// The index in whose order it goes; none for the primary key.
     index: Option<&'a Index>,
     cursor: Cursor,
+    /// The entries of the index in the cursor's range.
+    span: EntrySpan,
+    /// The place of the last seek, if it depends on the primary key of an entry that was not looked up yet.
+    sought: Option<(Vec<u8>, Vec<u8>)>,
     /// The row that an entry of the index led to.
     row: Vec<u8>,
 }
@@ -55,11 +60,19 @@ impl Table {
     /// [`Error::Constraint`](crate::Error::Constraint) if the values of the bounds do not fit the key, and the errors
     /// of [`Transaction::cursor`].
     pub fn cursor(&self, transaction: &Transaction, range: &RowRange<'_>) -> Result<RowCursor<'_>> {
-        let cursor = over(transaction, self.rows(), self.primary_key(), range)?;
-        Ok(RowCursor { table: self, index: None, cursor, row: Vec::new() })
+        let span = self.primary_key().span(range)?;
+        let cursor = over(transaction, self.rows(), span.as_ref())?;
+        Ok(RowCursor {
+            table: self,
+            index: None,
+            cursor,
+            span: EntrySpan::all(),
+            sought: None,
+            row: Vec::new(),
+        })
     }
 
-    /// Returns a cursor over the rows whose index columns are in `range`, in the order of the index.
+    /// Returns a cursor over the rows that an index has in `range`, in the order of the index.
     ///
     /// # Errors
     ///
@@ -71,18 +84,15 @@ impl Table {
         range: &RowRange<'_>,
     ) -> Result<RowCursor<'_>> {
         let index = self.index(index)?;
-        let cursor = over(transaction, &index.keyspace, &index.key, range)?;
-        Ok(RowCursor { table: self, index: Some(index), cursor, row: Vec::new() })
+        let span = index.span(self.primary_key(), range)?;
+        let cursor = over(transaction, &index.keyspace, span.as_ref().map(|span| &span.keys))?;
+        let span = span.unwrap_or_else(EntrySpan::all);
+        Ok(RowCursor { table: self, index: Some(index), cursor, span, sought: None, row: Vec::new() })
     }
 }
 
-fn over(
-    transaction: &Transaction,
-    keyspace: &Keyspace,
-    key: &KeyLayout,
-    range: &RowRange<'_>,
-) -> Result<Cursor> {
-    match key.span(range)? {
+fn over(transaction: &Transaction, keyspace: &Keyspace, span: Option<&Span>) -> Result<Cursor> {
+    match span {
         Some(span) => transaction.cursor(keyspace, span.lower(), span.upper()),
         // No key is in the range.
         None => transaction.cursor(keyspace, Bound::Included(&[]), Bound::Excluded(&[])),
@@ -110,24 +120,58 @@ impl RowCursor<'_> {
     }
 
     /// Moves to the place before the first row whose key begins with `values`, whether there is such a row or not. The
-    /// values are those of the first columns of the cursor's key, the most significant first.
+    /// values are those of the first columns of the cursor's key, the most significant first. The key of an index has the
+    /// columns of the primary key behind its own, as for a [`RowRange`].
     ///
     /// # Errors
     ///
     /// [`Error::Constraint`](crate::Error::Constraint) if there are too many values or one does not fit its column, and
     /// the errors of [`Cursor::seek`].
     pub fn seek(&mut self, values: &[Value<'_>]) -> Result<()> {
-        let key = self.index.map_or(self.table.primary_key(), |index| &index.key);
-        self.cursor.seek(&key.encode_prefix(values)?)
+        let primary = self.table.primary_key();
+        let target = match self.index {
+            None => Target::Key(primary.encode_prefix(values)?),
+            Some(index) => index.target(primary, values)?,
+        };
+        self.sought = None;
+        match target {
+            Target::Key(key) => self.cursor.seek(&key),
+            Target::Within(entry, key) => {
+                self.cursor.seek(&entry)?;
+                self.sought = Some((entry, key));
+                Ok(())
+            }
+        }
+    }
+
+    /// Moves to the place that was sought, before or after the entry on which it depends.
+    fn find(&mut self, transaction: &mut Transaction) -> Result<()> {
+        let (Some(index), Some((entry, sought))) = (self.index, &self.sought) else { return Ok(()) };
+        let mut is_before = Ok(false);
+        transaction.read(&index.keyspace, entry, |value| {
+            is_before = index.primary_key(entry, value).map(|key| key < &**sought);
+        })?;
+        match is_before? {
+            false => self.cursor.seek(entry),
+            true => match successor(entry.clone()) {
+                Some(after) => self.cursor.seek(&after),
+                None => {
+                    self.cursor.seek_to_end();
+                    Ok(())
+                }
+            },
+        }
     }
 
     /// Moves to the place before the first row.
     pub fn seek_to_start(&mut self) {
+        self.sought = None;
         self.cursor.seek_to_start();
     }
 
     /// Moves to the place after the last row, so [`RowCursor::prev`] returns the last row.
     pub fn seek_to_end(&mut self) {
+        self.sought = None;
         self.cursor.seek_to_end();
     }
 
@@ -136,24 +180,30 @@ impl RowCursor<'_> {
         transaction: &mut Transaction,
         step: impl for<'c> Fn(&'c mut Cursor, &mut Transaction) -> Result<Option<(&'c [u8], &'c [u8])>>,
     ) -> Result<Option<RowView<'_>>> {
-        let layout = self.table.layout();
+        let table = self.table;
+        let layout = table.layout();
         let Some(index) = self.index else {
             return step(&mut self.cursor, transaction)?
                 .map(|(_, row)| RowView::new(layout, row))
                 .transpose();
         };
+        self.find(transaction)?;
         while let Some((entry, value)) = step(&mut self.cursor, transaction)? {
             let key = index.primary_key(entry, value)?;
+            if !self.span.has(entry, key) {
+                continue;
+            }
             let row = &mut self.row;
             let copy = |bytes: &[u8]| {
                 row.clear();
                 row.extend_from_slice(bytes);
             };
-            if transaction.read(self.table.rows(), key, copy)?.is_none() {
+            if transaction.read(table.rows(), key, copy)?.is_none() {
                 continue;
             }
             // At read committed, the row may have changed since its entry was read.
             if index.entry(&RowView::new(layout, &self.row)?, key)?.key == entry {
+                self.sought = None;
                 return RowView::new(layout, &self.row).map(Some);
             }
         }

@@ -163,20 +163,22 @@ impl KeyLayout {
 
     /// Returns the byte range of the keys in a range of rows, or none if it is empty.
     pub(super) fn span(&self, range: &RowRange<'_>) -> Result<Option<Span>> {
-        let lower = match range.lower {
-            Bound::Unbounded => Some(Vec::new()),
-            Bound::Included(values) => Some(self.encode_prefix(values)?),
-            Bound::Excluded(values) => successor(self.encode_prefix(values)?),
-        };
-        let upper = match range.upper {
-            Bound::Unbounded => None,
-            Bound::Included(values) => successor(self.encode_prefix(values)?),
-            Bound::Excluded(values) => Some(self.encode_prefix(values)?),
-        };
-        // No key comes after those that begin with 255, 255, …
-        let Some(lower) = lower else { return Ok(None) };
-        let is_empty = upper.as_ref().is_some_and(|upper| lower >= *upper);
-        Ok((!is_empty).then_some(Span { lower, upper }))
+        Span::of(range, |values| self.encode_prefix(values))
+    }
+
+    /// Returns the name of the table.
+    pub(super) fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// Returns the names of the key's columns.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|(_, column)| column.name.as_str())
+    }
+
+    /// Appends the value of one of the key's columns to an encoded key.
+    pub(super) fn push_nth(&self, nth: usize, value: Value<'_>, key: &mut Vec<u8>) -> Result<()> {
+        self.push(&self.columns[nth].1, value, key)
     }
 
     #[inline]
@@ -285,7 +287,7 @@ impl KeyLayout {
 
     #[cold]
     fn miscounted(&self, given: usize) -> Error {
-        let names: Vec<_> = self.columns.iter().map(|(_, column)| column.name.as_str()).collect();
+        let names: Vec<_> = self.names().collect();
         Error::Constraint(format!(
             "table {}: {given} values given for the key ({})",
             self.table,
@@ -311,7 +313,7 @@ fn unescape(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the first key after all keys that begin with `prefix`, or none if there is no such key.
-fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
+pub(super) fn successor(mut prefix: Vec<u8>) -> Option<Vec<u8>> {
     while let Some(last) = prefix.pop() {
         if last < u8::MAX {
             prefix.push(last + 1);
@@ -330,11 +332,39 @@ pub(super) struct Span {
     pub(super) upper: Option<Vec<u8>>,
 }
 
+impl Span {
+    /// Returns the byte range of a range of rows, or none if it is empty. `encode` returns the common prefix of all keys
+    /// that begin with some values.
+    pub(super) fn of(
+        range: &RowRange<'_>,
+        encode: impl Fn(&[Value<'_>]) -> Result<Vec<u8>>,
+    ) -> Result<Option<Self>> {
+        let lower = match range.lower {
+            Bound::Unbounded => Some(Vec::new()),
+            Bound::Included(values) => Some(encode(values)?),
+            Bound::Excluded(values) => successor(encode(values)?),
+        };
+        let upper = match range.upper {
+            Bound::Unbounded => None,
+            Bound::Included(values) => successor(encode(values)?),
+            Bound::Excluded(values) => Some(encode(values)?),
+        };
+        // No key comes after those that begin with 255, 255, …
+        let Some(lower) = lower else { return Ok(None) };
+        let is_empty = upper.as_ref().is_some_and(|upper| lower >= *upper);
+        Ok((!is_empty).then_some(Self { lower, upper }))
+    }
+}
+
 /// A range of rows for a scan: those whose key is between two bounds. A bound has values for the key's first columns,
 /// or for all of them.
 ///
 /// A bound with fewer columns stands for all keys that begin with its values: an included bound includes them all, an
 /// excluded bound excludes them all.
+///
+/// In a range of an index, the key is the columns of the index, and then those of the primary key that the index lacks
+/// ([`Table::index_columns`](super::Table::index_columns)). With the primary key `(country, id)`, a bound of an index on
+/// `(town, country)` has up to three values: town, country and id. That holds for unique indexes as well.
 ///
 /// ```
 /// use gemel::row::{RowRange, Value};
@@ -370,5 +400,13 @@ impl<'a> RowRange<'a> {
     #[must_use]
     pub fn new(lower: Bound<&'a [Value<'a>]>, upper: Bound<&'a [Value<'a>]>) -> Self {
         Self { lower, upper }
+    }
+
+    /// Returns the values of the two bounds; none for a bound that is open.
+    pub(super) fn bounds(&self) -> [&'a [Value<'a>]; 2] {
+        [self.lower, self.upper].map(|bound| match bound {
+            Bound::Included(values) | Bound::Excluded(values) => values,
+            Bound::Unbounded => &[],
+        })
     }
 }

@@ -32,6 +32,7 @@ mod cursor;
 mod difference;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
+mod index;
 mod keys;
 mod layout;
 mod scan;

@@ -1,7 +1,8 @@
 //! Scans of a table, by its primary key or by a secondary index, and the deletion of a range.
 
+use super::index::{EntrySpan, Index};
 use super::keys::{RowRange, Span};
-use super::table::{Index, Table};
+use super::table::Table;
 use super::view::{RowBuf, RowView};
 use super::{Bytes, Deletions};
 use crate::error::Result;
@@ -41,8 +42,48 @@ impl Table {
         failure
     }
 
-    /// Passes the rows whose index columns are in `range` to `each`, in the order of the index, until it breaks. Rows
-    /// with equal index columns come in the order of the primary key.
+    /// Passes the rows that an index has in `range` to `each`, in the order of the index, until it breaks. Rows with equal
+    /// index columns come in the order of the primary key.
+    ///
+    /// The bounds may have values of the primary key's columns behind those of the index: see [`RowRange`]. So a scan
+    /// goes on after the last row of an earlier one, also among rows with equal index columns:
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::row::{ColumnType, RowRange, Schema, Value};
+    /// # use gemel::{Database, Direction, Engine, Isolation, Options};
+    /// # use std::ops::{Bound, ControlFlow};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// let schema = Schema::new().column("id", ColumnType::I64).column("last", ColumnType::Text);
+    /// let schema = schema.primary_key(["id"]).index("by_last", ["last"]);
+    /// let people = db.create_table("people", Engine::Memory, schema)?;
+    /// let mut transaction = db.begin(Isolation::Snapshot)?;
+    /// for (id, last) in [(1, "Hill"), (2, "Hall"), (3, "Hill"), (4, "Hill"), (5, "Hull")] {
+    ///     people.insert(&mut transaction, &[Value::Int(id), last.into()])?;
+    /// }
+    ///
+    /// // The index columns, and then the primary key, of the last row seen.
+    /// let mut seen: Option<(String, i64)> = None;
+    /// let mut pages = Vec::new();
+    /// loop {
+    ///     let values = seen.as_ref().map(|(last, id)| [last.into(), Value::Int(*id)]);
+    ///     let after = values.as_ref().map_or(Bound::Unbounded, |values| Bound::Excluded(&values[..]));
+    ///     let (range, mut page) = (RowRange::new(after, Bound::Unbounded), Vec::new());
+    ///     people.scan_index(&mut transaction, "by_last", &range, Direction::Forward, |row| {
+    ///         page.push(row.int(0)?);
+    ///         seen = Some((row.text(1)?.to_owned(), row.int(0)?));
+    ///         Ok(if page.len() < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+    ///     })?;
+    ///     if page.is_empty() {
+    ///         break;
+    ///     }
+    ///     pages.push(page);
+    /// }
+    /// assert_eq!(pages, [vec![2, 1], vec![3, 4], vec![5]]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// At read committed, a row may change between the reads of its index entry and of itself. The scan skips a row to
     /// which the entry does not lead any more.
@@ -59,7 +100,7 @@ impl Table {
         mut each: impl FnMut(RowView<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let index = self.index(index)?;
-        let Some(span) = index.key.span(range)? else { return Ok(()) };
+        let Some(span) = index.span(self.primary_key(), range)? else { return Ok(()) };
         self.walk(bytes, index, &span, direction, &mut |bytes, (entry, key)| {
             let row = self.read_encoded(bytes, &key, |row| {
                 if index.entry(&row, &key)?.key == entry { each(row) } else { Ok(ControlFlow::Continue(())) }
@@ -232,8 +273,7 @@ impl Table {
         // entry.
         for index in self.indexes() {
             let mut entries = 0_u64;
-            let all = Span { lower: Vec::new(), upper: None };
-            self.walk(bytes, index, &all, Direction::Forward, &mut |bytes, (entry, key)| {
+            self.walk(bytes, index, &EntrySpan::all(), Direction::Forward, &mut |bytes, (entry, key)| {
                 entries += 1;
                 let right =
                     self.read_encoded(bytes, &key, |row| Ok(index.entry(&row, &key)?.key == entry))?;
@@ -258,20 +298,20 @@ impl Table {
         &self,
         bytes: &mut B,
         index: &Index,
-        span: &Span,
+        span: &EntrySpan,
         direction: Direction,
         each: &mut dyn FnMut(&mut B, Found) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let (mut done, mut ahead) = (None::<Vec<u8>>, 1);
         loop {
-            let (mut lower, mut upper) = (span.lower(), span.upper());
+            let (mut lower, mut upper) = (span.keys.lower(), span.keys.upper());
             if let Some(done) = &done {
                 match direction {
                     Direction::Forward => lower = Bound::Excluded(done),
                     Direction::Backward => upper = Bound::Excluded(done),
                 }
             }
-            let found = read_ahead(bytes, index, (lower, upper), direction, ahead)?;
+            let found = read_ahead(bytes, index, span, (lower, upper), direction, ahead)?;
             let full = found.len() == ahead;
             done = found.last().map(|(entry, _)| entry.clone());
             for entry in found {
@@ -287,10 +327,11 @@ impl Table {
     }
 }
 
-/// Returns the first entries of a range, at most `limit`.
+/// Returns the first entries of a span between two of its keys, at most `limit`.
 fn read_ahead<B: Bytes + ?Sized>(
     bytes: &mut B,
     index: &Index,
+    span: &EntrySpan,
     (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
     direction: Direction,
     limit: usize,
@@ -298,7 +339,8 @@ fn read_ahead<B: Bytes + ?Sized>(
     let (mut found, mut failure) = (Vec::new(), Ok(()));
     bytes.scan(&index.keyspace, lower, upper, direction, &mut |entry, value| {
         match index.primary_key(entry, value) {
-            Ok(key) => found.push((entry.to_vec(), key.to_vec())),
+            Ok(key) if span.has(entry, key) => found.push((entry.to_vec(), key.to_vec())),
+            Ok(_) => {}
             Err(error) => {
                 failure = Err(error);
                 return ControlFlow::Break(());

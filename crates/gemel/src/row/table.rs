@@ -1,12 +1,9 @@
-//! Tables: rows by primary key, and their secondary indexes.
-//!
-//! The key of an index entry is the index columns followed by the primary key, and its value is empty. The key of a
-//! unique index's entry is the index columns alone, and its value is the primary key. If an index column is null, the
-//! row is exempt from uniqueness, and the primary key is in both key and value.
+//! Tables: rows by primary key, and their secondary indexes (`index.rs`).
 //!
 //! Every operation reads and checks everything that it needs before it writes. So a rejected operation has changed
 //! nothing.
 
+use super::index::{Entry, Index};
 use super::keys::KeyLayout;
 use super::layout::Layout;
 use super::schema::Schema;
@@ -30,22 +27,6 @@ pub struct Table {
     indexes: Box<[Index]>,
 }
 
-/// A secondary index.
-#[derive(Clone, Debug)]
-pub(super) struct Index {
-    pub(super) name: String,
-    pub(super) unique: bool,
-    pub(super) key: KeyLayout,
-    pub(super) keyspace: Keyspace,
-    columns: ColumnSet,
-}
-
-/// The key of an index entry. `constrained` is true if no other row may have the same key.
-pub(super) struct Entry {
-    pub(super) key: Vec<u8>,
-    pub(super) constrained: bool,
-}
-
 impl Table {
     /// Makes the handle of a table from the catalog, with the keyspace of its rows and those of its indexes in the
     /// order of the schema.
@@ -64,13 +45,9 @@ impl Table {
             .indexes
             .iter()
             .zip(indexes)
-            .map(|(index, keyspace)| {
-                let key = KeyLayout::new(name, &schema, &index.columns)?;
-                let columns = set_of(&key);
-                Ok(Index { name: index.name.clone(), unique: index.unique, key, keyspace, columns })
-            })
+            .map(|(index, keyspace)| Index::new(name, &schema, &key, index, keyspace))
             .collect::<Result<_>>()?;
-        Ok(Self { layout, key_columns: set_of(&key), key, rows, indexes, schema })
+        Ok(Self { layout, key_columns: key.positions().collect(), key, rows, indexes, schema })
     }
 
     /// Returns the table's name.
@@ -104,6 +81,16 @@ impl Table {
     /// [`Error::Usage`] if the column does not exist.
     pub fn column(&self, name: &str) -> Result<usize> {
         self.layout.column(name)
+    }
+
+    /// Returns the positions of the columns in whose order an index has the rows: its own columns, and then those of the
+    /// primary key that it lacks. Bounds of ranges and seeks have values of these columns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Usage`] if the index does not exist.
+    pub fn index_columns(&self, index: &str) -> Result<Vec<usize>> {
+        Ok(self.index(index)?.positions(&self.key))
     }
 
     /// Returns the keyspace of the table's rows.
@@ -434,28 +421,4 @@ impl Table {
     pub(super) fn corrupt(&self, what: impl std::fmt::Display) -> Error {
         corrupt(self.name(), what)
     }
-}
-
-impl Index {
-    /// Returns the entry of a row with the primary key `key`.
-    pub(super) fn entry(&self, row: &RowView<'_>, key: &[u8]) -> Result<Entry> {
-        let constrained = self.unique && !self.key.has_null(row)?;
-        let mut entry = Vec::with_capacity(32 + key.len());
-        self.key.encode_row(row, &mut entry)?;
-        if !constrained {
-            entry.extend_from_slice(key);
-        }
-        Ok(Entry { key: entry, constrained })
-    }
-
-    /// Returns the primary key to which an entry leads.
-    pub(super) fn primary_key<'a>(&self, entry: &'a [u8], value: &'a [u8]) -> Result<&'a [u8]> {
-        if self.unique { Ok(value) } else { Ok(&entry[self.key.extent(entry)?..]) }
-    }
-}
-
-fn set_of(key: &KeyLayout) -> ColumnSet {
-    let mut set = ColumnSet::default();
-    key.positions().for_each(|column| set.add(column));
-    set
 }

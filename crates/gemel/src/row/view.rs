@@ -341,3 +341,11 @@ impl ColumnSet {
         self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
     }
 }
+
+impl FromIterator<usize> for ColumnSet {
+    fn from_iter<I: IntoIterator<Item = usize>>(columns: I) -> Self {
+        let mut set = Self::default();
+        columns.into_iter().for_each(|column| set.add(column));
+        set
+    }
+}

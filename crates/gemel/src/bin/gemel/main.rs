@@ -57,10 +57,10 @@ See \"Values\" below for their form",
         synopsis: "PATH TABLE [--index NAME] [--from V | --after V] [--to V | --before V] [--prefix V] [--reverse] \
                    [--limit N] [--format text|json|csv]",
         help: "lists rows in the order of the primary key, or of an index. V has values for the first columns of the
-key, with commas in between; --from and --to include the rows that begin with them, --after and
---before leave them out. These are whole values: --prefix ring finds ring and not rings, but
---from ring --before rinh finds all texts that begin with ring. TABLE may be a keyspace: then V is a
-key, and for --prefix the first bytes of keys",
+key, with commas in between; for an index, those of the primary key follow its own. --from and --to
+include the rows that begin with them, --after and --before leave them out. These are whole values:
+--prefix ring finds ring and not rings, but --from ring --before rinh finds all texts that begin with
+ring. TABLE may be a keyspace: then V is a key, and for --prefix the first bytes of keys",
         places: 2..=2,
         takes: "PATH and TABLE",
         options: &[

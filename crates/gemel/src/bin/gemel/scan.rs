@@ -55,14 +55,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
 fn rows(arguments: &Arguments, request: &Request, db: &Database, table: &Table) -> Outcome {
     let schema = table.schema();
     let index = arguments.option("--index");
-    let key = match index {
-        None => &schema.primary_key,
-        Some(name) => match schema.indexes.iter().find(|index| index.name == name) {
-            Some(index) => &index.columns,
-            None => return Err(no_index(table, name)),
-        },
+    let columns: Vec<&Column> = match index {
+        None => parts::columns(schema, &schema.primary_key),
+        Some(name) if schema.indexes.iter().all(|index| index.name != name) => {
+            return Err(no_index(table, name));
+        }
+        Some(name) => table.index_columns(name)?.into_iter().map(|column| &schema.columns[column]).collect(),
     };
-    let columns = parts::columns(schema, key);
     let bound = |name: &str| bound_of(arguments, &columns, name);
     let bounds = [bound("--from")?, bound("--after")?, bound("--to")?, bound("--before")?];
     let prefix = bound("--prefix")?;
