@@ -11,8 +11,9 @@ use crate::row::Schema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The format that this version writes, and the newest that it reads. Format 1 had no incarnations and no compression.
-pub(crate) const FORMAT: u32 = 2;
+/// The format that this version writes, and the newest that it reads. Format 1 had no incarnations and no compression,
+/// format 2 no descending columns of keys.
+pub(crate) const FORMAT: u32 = 3;
 pub(crate) const FILE: &str = "gemel.manifest";
 /// Name of the file that an interrupted replacement leaves behind.
 pub(crate) const TEMPORARY: &str = "gemel.manifest.new";

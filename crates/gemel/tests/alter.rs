@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use gemel::row::{ColumnChange, ColumnType, IndexDef, RowRange, Schema, Table, Value};
+use gemel::row::{ColumnChange, ColumnType, IndexDef, RowRange, Schema, Table, Value, asc};
 use gemel::{Database, Direction, Engine, Error, Isolation, LogMode, Options};
 use std::ops::ControlFlow;
 
@@ -72,7 +72,7 @@ fn columns_are_renamed_added_and_dropped_under_the_rows_that_are_there() {
         renamed.set(&mut before, &[Value::Int(1)], &[(2, "Bern".into())]).unwrap();
         first.set(&mut before, &[Value::Int(2)], &[(2, "Bonn".into())]).unwrap();
         before.commit().unwrap().wait().unwrap();
-        assert_eq!(renamed.schema().indexes[0].columns, ["city"]);
+        assert_eq!(renamed.schema().indexes[0].columns, [asc("city")]);
 
         let mut before = db.begin(Isolation::Snapshot).unwrap();
         let mut writer = db.begin(Isolation::Snapshot).unwrap();

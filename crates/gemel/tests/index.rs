@@ -1,8 +1,12 @@
-//! Indexes as an SQL layer uses them: ranges and seeks of any columns of their keys, compared with sorted lists.
+//! Indexes as an SQL layer uses them: ranges and seeks of any columns of their keys, in ascending and descending order,
+//! compared with sorted lists.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use gemel::row::{ColumnType, OwnedValue, RowRange, RowView, Schema, Table, Value};
+use gemel::row::{
+    ColumnChange, ColumnType, IndexDef, KeyColumn, OwnedValue, RowRange, RowView, Schema, Table, Value, asc,
+    desc,
+};
 use gemel::{Database, Direction, Engine, Error, Isolation, Options, Transaction};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -12,6 +16,9 @@ use std::ops::{Bound, ControlFlow};
 const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
 
 type Row = Vec<OwnedValue>;
+
+/// A column of a key: its position, and true if its order is descending.
+type Ordered = (usize, bool);
 
 /// Columns of the tables: name, type, and true if nullable.
 const COLUMNS: [(&str, ColumnType, bool); 4] = [
@@ -46,12 +53,14 @@ fn row() -> impl Strategy<Value = Row> {
 }
 
 /// Some of these columns in any order, at least one.
-fn some_of(columns: Vec<usize>) -> impl Strategy<Value = Vec<usize>> {
+fn some_of(columns: Vec<usize>) -> impl Strategy<Value = Vec<Ordered>> {
     let most = columns.len();
-    (Just(columns).prop_shuffle(), 1..=most).prop_map(|(mut columns, length)| {
-        columns.truncate(length);
-        columns
-    })
+    (Just(columns).prop_shuffle(), 1..=most, any::<[bool; 4]>()).prop_map(
+        |(mut columns, length, descending)| {
+            columns.truncate(length);
+            columns.into_iter().zip(descending).collect()
+        },
+    )
 }
 
 /// A bound: its kind, and how many values it has of which row.
@@ -67,8 +76,8 @@ fn limit() -> impl Strategy<Value = Limit> {
 /// A table with two indexes on the same columns, one of them unique.
 #[derive(Clone, Debug)]
 struct Case {
-    primary: Vec<usize>,
-    index: Vec<usize>,
+    primary: Vec<Ordered>,
+    index: Vec<Ordered>,
     /// Rows that are committed before the transaction, and rows of its own.
     rows: [Vec<Row>; 2],
     /// Rows that the transaction deletes.
@@ -100,11 +109,17 @@ fn schema(case: &Case) -> Schema {
     for (name, kind, nullable) in COLUMNS {
         schema = if nullable { schema.nullable(name, kind) } else { schema.column(name, kind) };
     }
-    let names = |columns: &[usize]| columns.iter().map(|column| COLUMNS[*column].0).collect::<Vec<_>>();
+    let key = |columns: &[Ordered]| {
+        let column = |(at, descending): &Ordered| match descending {
+            true => desc(COLUMNS[*at].0),
+            false => asc(COLUMNS[*at].0),
+        };
+        columns.iter().map(column).collect::<Vec<KeyColumn>>()
+    };
     schema
-        .primary_key(names(&case.primary))
-        .index("plain", names(&case.index))
-        .unique_index("unique", names(&case.index))
+        .primary_key(key(&case.primary))
+        .index("plain", key(&case.index))
+        .unique_index("unique", key(&case.index))
 }
 
 fn borrowed(values: &[OwnedValue]) -> Vec<Value<'_>> {
@@ -114,22 +129,23 @@ fn borrowed(values: &[OwnedValue]) -> Vec<Value<'_>> {
 /// The rows of a table, and the columns of an index's order.
 struct Model {
     rows: Vec<Row>,
-    primary: Vec<usize>,
-    index: Vec<usize>,
-    order: Vec<usize>,
+    primary: Vec<Ordered>,
+    index: Vec<Ordered>,
+    order: Vec<Ordered>,
 }
 
 impl Model {
     fn new(case: &Case) -> Self {
-        let lacked = case.primary.iter().filter(|column| !case.index.contains(column));
+        let is_own = |at: usize| case.index.iter().any(|(own, _)| *own == at);
+        let lacked = case.primary.iter().filter(|(at, _)| !is_own(*at));
         let order = case.index.iter().chain(lacked).copied().collect();
         Self { rows: Vec::new(), primary: case.primary.clone(), index: case.index.clone(), order }
     }
 
     /// Adds a row, unless another one is in its way.
     fn insert(&mut self, row: &Row) -> bool {
-        let same = |other: &Row, columns: &[usize]| columns.iter().all(|at| other[*at] == row[*at]);
-        let is_exempt = self.index.iter().any(|at| row[*at] == OwnedValue::Null);
+        let same = |other: &Row, columns: &[Ordered]| columns.iter().all(|(at, _)| other[*at] == row[*at]);
+        let is_exempt = self.index.iter().any(|(at, _)| row[*at] == OwnedValue::Null);
         let is_taken = self
             .rows
             .iter()
@@ -159,21 +175,26 @@ impl Model {
 
     /// Compares the first columns of a row, in the order of the index, with these values.
     fn to(&self, row: &Row, values: &[OwnedValue]) -> Ordering {
-        self.order
-            .iter()
-            .zip(values)
-            .fold(Ordering::Equal, |so_far, (at, value)| so_far.then_with(|| row[*at].cmp(value)))
+        self.order.iter().zip(values).fold(Ordering::Equal, |so_far, ((at, descending), value)| {
+            so_far.then_with(|| ordered(row[*at].cmp(value), *descending))
+        })
     }
 
     /// Returns the first values that a row has in the order of the index.
     fn values(&self, row: &Row, length: &prop::sample::Index) -> Vec<OwnedValue> {
         let length = length.index(self.order.len() + 1);
-        self.order[..length].iter().map(|at| row[*at].clone()).collect()
+        self.order[..length].iter().map(|(at, _)| row[*at].clone()).collect()
     }
 }
 
-fn compare(a: &Row, b: &Row, order: &[usize]) -> Ordering {
-    order.iter().fold(Ordering::Equal, |so_far, at| so_far.then_with(|| a[*at].cmp(&b[*at])))
+fn compare(a: &Row, b: &Row, order: &[Ordered]) -> Ordering {
+    order.iter().fold(Ordering::Equal, |so_far, (at, descending)| {
+        so_far.then_with(|| ordered(a[*at].cmp(&b[*at]), *descending))
+    })
+}
+
+fn ordered(order: Ordering, descending: bool) -> Ordering {
+    if descending { order.reverse() } else { order }
 }
 
 fn owned(row: RowView<'_>) -> gemel::Result<Row> {
@@ -245,7 +266,8 @@ fn walk(
 
 fn check(transaction: &mut Transaction, table: &Table, model: &Model, case: &Case) {
     for index in ["plain", "unique"] {
-        assert_eq!(table.index_columns(index).unwrap(), model.order);
+        let order: Vec<usize> = model.order.iter().map(|(at, _)| *at).collect();
+        assert_eq!(table.index_columns(index).unwrap(), order);
         for ((lower, some, lowest), (upper, more, highest)) in &case.ranges {
             let (low, high) = (model.values(lowest, some), model.values(highest, more));
             let expected = model.within(bound(*lower, &low[..]), bound(*upper, &high[..]));
@@ -258,6 +280,32 @@ fn check(transaction: &mut Transaction, table: &Table, model: &Model, case: &Cas
             assert_eq!(backward, expected, "{index} {range:?}, backward");
             walk(transaction, table, (index, &range), (model, &expected, &case.moves));
         }
+    }
+}
+
+/// Compares scans by the primary key, and the deletion of a range, with the list of rows.
+fn check_primary_key(transaction: &mut Transaction, table: &Table, model: &mut Model, case: &Case) {
+    model.order.clone_from(&case.primary);
+    model.rows.sort_by(|a, b| compare(a, b, &case.primary));
+    for ((lower, some, lowest), (upper, more, highest)) in &case.ranges {
+        let (low, high) = (model.values(lowest, some), model.values(highest, more));
+        let expected = model.within(bound(*lower, &low[..]), bound(*upper, &high[..]));
+        let (low, high) = (borrowed(&low), borrowed(&high));
+        let range = RowRange::new(bound(*lower, &low[..]), bound(*upper, &high[..]));
+        for direction in [Direction::Forward, Direction::Backward] {
+            let mut rows = Vec::new();
+            let each = |row: RowView<'_>| {
+                rows.push(owned(row)?);
+                Ok(ControlFlow::Continue(()))
+            };
+            table.scan(transaction, &range, direction, each).unwrap();
+            if direction == Direction::Backward {
+                rows.reverse();
+            }
+            assert_eq!(rows, expected, "{range:?} {direction:?}");
+        }
+        assert_eq!(table.delete_range(transaction, &range).unwrap(), expected.len());
+        model.rows.retain(|row| !expected.contains(row));
     }
 }
 
@@ -286,11 +334,13 @@ fn ranges_and_cursors_of_an_index_do_as_a_sorted_list_would_also_behind_its_own_
         for place in &case.deleted {
             if !model.rows.is_empty() {
                 let row = model.rows.remove(place.index(model.rows.len()));
-                let key: Vec<Value<'_>> = case.primary.iter().map(|at| row[*at].as_value()).collect();
+                let key: Vec<Value<'_>> = case.primary.iter().map(|(at, _)| row[*at].as_value()).collect();
                 assert!(table.delete(&mut transaction, &key).unwrap());
             }
         }
         check(&mut transaction, &table, &model, &case);
+        check_primary_key(&mut transaction, &table, &mut model, &case);
+        table.verify(&mut transaction).unwrap();
         drop(transaction);
         db.drop_table("t").unwrap();
         Ok(())
@@ -357,4 +407,78 @@ fn a_sought_place_within_a_unique_index_depends_on_the_row_that_is_there_at_the_
         assert_eq!(id(cursor.next(&mut transaction).unwrap()), Some(7));
         transaction.commit().unwrap().wait().unwrap();
     }
+}
+
+#[test]
+fn an_index_in_descending_order_has_the_greatest_values_first_and_null_last() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Database::open(directory.path(), Options::default()).unwrap();
+    for engine in ENGINES {
+        let schema = Schema::new()
+            .column("id", ColumnType::I64)
+            .column("customer", ColumnType::I32)
+            .nullable("date", ColumnType::Timestamp)
+            .primary_key([desc("id")])
+            .index("by_date", [asc("customer"), desc("date")]);
+        let table = db.create_table(engine.name(), engine, schema.clone()).unwrap();
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        for (id, customer, date) in [
+            (1, 7, Some(10)),
+            (2, 7, None),
+            (3, 7, Some(30)),
+            (4, 8, Some(5)),
+            (5, 7, Some(10)),
+            (6, 7, Some(20)),
+        ] {
+            let date = date.map_or(Value::Null, Value::Timestamp);
+            table.insert(&mut transaction, &[Value::Int(id), Value::Int(customer), date]).unwrap();
+        }
+        let mut ids = |range: &RowRange<'_>| {
+            let rows = scanned(&mut transaction, &table, "by_date", range, Direction::Forward);
+            rows.iter().map(|row| row[0].clone()).collect::<Vec<_>>()
+        };
+        let numbers = |ids: &[i64]| ids.iter().map(|id| OwnedValue::Int(*id)).collect::<Vec<_>>();
+        let customer = [Value::Int(7)];
+        assert_eq!(ids(&RowRange::prefix(&customer)), numbers(&[3, 6, 5, 1, 2]));
+        // From the later date to the earlier one.
+        let [later, earlier] = [20, 10].map(|date| [Value::Int(7), Value::Timestamp(date)]);
+        assert_eq!(
+            ids(&RowRange::new(Bound::Included(&later), Bound::Included(&earlier))),
+            numbers(&[6, 5, 1])
+        );
+        assert_eq!(ids(&RowRange::new(Bound::Included(&earlier), Bound::Included(&later))), numbers(&[]));
+        // After a row with the same date.
+        let seen = [Value::Int(7), Value::Timestamp(10), Value::Int(5)];
+        assert_eq!(ids(&RowRange::new(Bound::Excluded(&seen), Bound::Included(&customer))), numbers(&[1, 2]));
+        transaction.commit().unwrap().wait().unwrap();
+        // Another order is another schema.
+        let mut other = schema.clone();
+        other.indexes[0].columns[1].descending = false;
+        let error = db.open_or_create_table(engine.name(), engine, other).unwrap_err();
+        assert!(error.to_string().contains("is on customer, date desc, not on customer, date"), "{error}");
+        db.open_or_create_table(engine.name(), engine, schema).unwrap();
+        // Renamed columns keep their order, and added indexes have theirs.
+        db.alter_table(engine.name(), &[ColumnChange::rename("date", "day")]).unwrap();
+        let by_day = IndexDef { name: "by_day".into(), columns: vec![desc("day"), desc("id")], unique: true };
+        let table = db.add_index(engine.name(), by_day).unwrap();
+        assert_eq!(table.schema().indexes[0].columns, [asc("customer"), desc("day")]);
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        let rows = scanned(&mut transaction, &table, "by_day", &RowRange::all(), Direction::Forward);
+        assert_eq!(rows.iter().map(|row| row[0].clone()).collect::<Vec<_>>(), numbers(&[3, 6, 5, 1, 4, 2]));
+    }
+    drop(db);
+    let report = gemel::check(directory.path()).unwrap();
+    assert!(report.is_good(), "{report}");
+}
+
+/// An earlier version would take the columns for ascending ones, if it could read them.
+#[test]
+fn a_database_has_a_manifest_of_a_format_that_versions_without_descending_columns_reject() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Database::open(directory.path(), Options::default()).unwrap();
+    let schema = Schema::new().column("id", ColumnType::I64).primary_key([desc("id")]);
+    db.create_table("t", Engine::Memory, schema).unwrap();
+    let manifest = std::fs::read_to_string(directory.path().join("gemel.manifest")).unwrap();
+    assert!(manifest.starts_with("gemel 3 "), "{manifest}");
+    assert!(manifest.contains(r#""primary_key":[{"name":"id","descending":true}]"#), "{manifest}");
 }

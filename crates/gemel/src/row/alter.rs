@@ -79,8 +79,10 @@ impl Schema {
                     next.free(table, to)?;
                     next.columns[at].name.clone_from(to);
                     let keys = next.indexes.iter_mut().map(|index| &mut index.columns);
-                    let names = keys.chain([&mut next.primary_key]).flatten();
-                    names.filter(|name| *name == from).for_each(|name| name.clone_from(to));
+                    let columns = keys.chain([&mut next.primary_key]).flatten();
+                    columns
+                        .filter(|column| column.name == *from)
+                        .for_each(|column| column.name.clone_from(to));
                 }
                 ColumnChange::Add { name, kind } => {
                     next.free(table, name)?;
@@ -123,13 +125,13 @@ impl Schema {
     }
 
     fn unused(&self, table: &str, name: &str) -> Result<()> {
-        if self.primary_key.iter().any(|column| column == name) {
+        if self.primary_key.iter().any(|column| column.name == name) {
             return Err(Error::Usage(format!(
                 "table {table}: column {name} is part of the primary key and can't be dropped: \
                  copy the rows into a new table"
             )));
         }
-        match self.indexes.iter().find(|index| index.columns.iter().any(|column| column == name)) {
+        match self.indexes.iter().find(|index| index.columns.iter().any(|column| column.name == name)) {
             None => Ok(()),
             Some(index) => Err(Error::Usage(format!(
                 "table {table}: column {name} is part of index {} and can't be dropped: \

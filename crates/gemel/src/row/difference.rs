@@ -1,6 +1,6 @@
 //! Differences between the schema of a table and the one that a program expects, in words.
 
-use super::schema::{Column, IndexDef, Schema};
+use super::schema::{Column, IndexDef, KeyColumn, Schema};
 
 impl Schema {
     /// Returns the differences of a table's schema from the `expected` one, in words. There are none if a program can't
@@ -9,7 +9,7 @@ impl Schema {
         let mut found = Vec::new();
         self.compare_columns(expected, &mut found);
         if self.primary_key != expected.primary_key {
-            let (is, should) = (self.primary_key.join(", "), expected.primary_key.join(", "));
+            let (is, should) = (listed(&self.primary_key), listed(&expected.primary_key));
             found.push(format!("the primary key is ({is}), not ({should})"));
         }
         self.compare_indexes(expected, &mut found);
@@ -80,13 +80,18 @@ fn words(column: &Column) -> String {
 
 /// Returns the columns of an index in words.
 fn columns(index: &IndexDef) -> String {
-    format!("{}on {}", if index.unique { "unique " } else { "" }, index.columns.join(", "))
+    format!("{}on {}", if index.unique { "unique " } else { "" }, listed(&index.columns))
+}
+
+fn listed(columns: &[KeyColumn]) -> String {
+    let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
+    columns.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::row::ColumnType;
+    use crate::row::{ColumnType, asc, desc};
 
     fn schema() -> Schema {
         let schema = Schema::new().column("id", ColumnType::I64).column("name", ColumnType::Text);
@@ -116,6 +121,19 @@ mod tests {
                 "index by_name is unique on surname, not on name",
                 "index by_town (on town) is missing",
                 "there is a further index by_age (on age)",
+            ]
+        );
+    }
+
+    #[test]
+    fn another_order_of_a_key_is_a_difference() {
+        let expected = schema().index("by_name", [asc("name"), desc("town")]);
+        let table = schema().primary_key([desc("id")]).index("by_name", ["name", "town"]);
+        assert_eq!(
+            table.differences(&expected),
+            [
+                "the primary key is (id desc), not (id)",
+                "index by_name is on name, town, not on name, town desc"
             ]
         );
     }

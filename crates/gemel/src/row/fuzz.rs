@@ -1,7 +1,7 @@
 //! Fuzzing of the codecs with arbitrary bytes.
 
 use super::keys::KeyLayout;
-use super::{ColumnType, Layout, RowView, Schema, Value};
+use super::{ColumnType, KeyColumn, Layout, RowView, Schema, Value};
 use crate::error::Error;
 use crate::fuzzing::Source;
 
@@ -26,22 +26,22 @@ fn is_corruption(error: &Error) -> bool {
 pub(crate) fn bytes_as_a_row(data: &[u8]) {
     let mut source = Source(data);
     let columns = 1 + usize::from(source.byte() % 8);
-    let mut schema = Schema::new();
+    let (mut schema, mut key) = (Schema::new(), Vec::new());
     for column in 0..columns {
         let byte = source.byte();
         let (name, kind) = (format!("c{column}"), KINDS[usize::from(byte) % KINDS.len()]);
         // A primary key is never null.
         schema =
             if column > 0 && byte >= 128 { schema.nullable(&name, kind) } else { schema.column(&name, kind) };
+        key.push(KeyColumn { name, descending: byte & 64 != 0 });
     }
-    let names: Vec<String> = (0..columns).map(|column| format!("c{column}")).collect();
     schema = schema.primary_key(["c0"]);
     let Ok(layout) = Layout::new("t", &schema) else { return };
     match RowView::new(&layout, source.0) {
         Ok(view) => read(&layout, view),
         Err(error) => assert!(is_corruption(&error), "{error}"),
     }
-    let Ok(keys) = KeyLayout::new("t", &schema, &names) else { return };
+    let Ok(keys) = KeyLayout::new("t", &schema, &key) else { return };
     match keys.decode(source.0) {
         Ok(values) => {
             let values: Vec<Value<'_>> = values.iter().map(super::OwnedValue::as_value).collect();

@@ -8,8 +8,11 @@
 //! - a float: its bits big-endian, the sign bit flipped if positive, all bits flipped if negative;
 //! - a boolean: 0 or 1;
 //! - a text or bytes: each byte 0 as 0 255, and 0 0 after the last byte.
+//!
+//! A column in descending order has all bits of these bytes flipped. That turns the order around and, since no value is a
+//! prefix of another one, leaves it a total one.
 
-use super::schema::{Column, ColumnType, Schema};
+use super::schema::{Column, ColumnType, KeyColumn, Schema};
 use super::value::{OwnedValue, Value};
 use super::view::RowView;
 use super::{corrupt, misfit, unusable};
@@ -45,8 +48,17 @@ const SIGN: u64 = 1 << 63;
 #[derive(Clone, Debug)]
 pub struct KeyLayout {
     table: Box<str>,
-    /// The key's columns and their positions in the row.
-    columns: Box<[(usize, Column)]>,
+    columns: Box<[Part]>,
+}
+
+/// A column of a key.
+#[derive(Clone, Debug)]
+struct Part {
+    /// Position in the row.
+    position: usize,
+    column: Column,
+    /// The bits of each byte that are flipped: all in descending order, otherwise none.
+    flip: u8,
 }
 
 impl KeyLayout {
@@ -65,20 +77,26 @@ impl KeyLayout {
     /// # Errors
     ///
     /// [`Error::Usage`] if a column does not exist.
-    pub fn new(table: &str, schema: &Schema, columns: &[impl AsRef<str>]) -> Result<Self> {
-        let columns = columns
-            .iter()
-            .map(|name| match schema.position(name.as_ref()) {
-                Some(position) => Ok((position, schema.columns[position].clone())),
-                None => Err(Error::Usage(format!("table {table}: there is no column {}", name.as_ref()))),
-            })
-            .collect::<Result<_>>()?;
+    pub fn new(
+        table: &str,
+        schema: &Schema,
+        columns: impl IntoIterator<Item = impl Into<KeyColumn>>,
+    ) -> Result<Self> {
+        let part = |KeyColumn { name, descending }| match schema.position(&name) {
+            Some(position) => Ok(Part {
+                position,
+                column: schema.columns[position].clone(),
+                flip: if descending { u8::MAX } else { 0 },
+            }),
+            None => Err(Error::Usage(format!("table {table}: there is no column {name}"))),
+        };
+        let columns = columns.into_iter().map(|column| part(column.into())).collect::<Result<_>>()?;
         Ok(Self { table: table.into(), columns })
     }
 
     /// Returns the positions in the row of the key's columns, the most significant first.
     pub fn positions(&self) -> impl ExactSizeIterator<Item = usize> {
-        self.columns.iter().map(|(position, _)| *position)
+        self.columns.iter().map(|part| part.position)
     }
 
     /// Encodes the key of `values`, one for each of the key's columns.
@@ -103,8 +121,8 @@ impl KeyLayout {
             return Err(self.miscounted(values.len()));
         }
         let mut key = Vec::with_capacity(32);
-        for ((_, column), value) in self.columns.iter().zip(values) {
-            self.push(column, *value, &mut key)?;
+        for (part, value) in self.columns.iter().zip(values) {
+            self.push(part, *value, &mut key)?;
         }
         Ok(key)
     }
@@ -115,7 +133,7 @@ impl KeyLayout {
     ///
     /// [`Error::Corruption`] if the row is malformed, [`Error::Usage`] if it belongs to another table.
     pub fn encode_row(&self, row: &RowView<'_>, key: &mut Vec<u8>) -> Result<()> {
-        self.columns.iter().try_for_each(|(position, column)| self.push(column, row.get(*position)?, key))
+        self.columns.iter().try_for_each(|part| self.push(part, row.get(part.position)?, key))
     }
 
     /// Decodes the values of a key.
@@ -125,24 +143,23 @@ impl KeyLayout {
     /// [`Error::Corruption`] if the key is malformed.
     pub fn decode(&self, key: &[u8]) -> Result<Vec<OwnedValue>> {
         let mut rest = key;
-        let values =
-            self.columns.iter().map(|(_, column)| self.pop(column, &mut rest)).collect::<Result<_>>()?;
+        let values = self.columns.iter().map(|part| self.pop(part, &mut rest)).collect::<Result<_>>()?;
         if rest.is_empty() { Ok(values) } else { Err(self.corrupt("it goes on behind its last column")) }
     }
 
     /// Returns the number of bytes at the beginning of `key` that these columns take; more bytes may follow.
     pub(super) fn extent(&self, key: &[u8]) -> Result<usize> {
         let mut rest = key;
-        for (_, column) in &self.columns {
-            self.skip(column, &mut rest)?;
+        for part in &self.columns {
+            self.skip(part, &mut rest)?;
         }
         Ok(key.len() - rest.len())
     }
 
     /// Returns true if the row is null in one of the key's columns.
     pub(super) fn has_null(&self, row: &RowView<'_>) -> Result<bool> {
-        for (position, column) in &self.columns {
-            if column.nullable && row.is_null(*position)? {
+        for part in &self.columns {
+            if part.column.nullable && row.is_null(part.position)? {
                 return Ok(true);
             }
         }
@@ -156,7 +173,7 @@ impl KeyLayout {
             .columns
             .iter()
             .zip(values)
-            .map(|((_, column), value)| format!("{} = {value}", column.name))
+            .map(|(part, value)| format!("{} = {value}", part.column.name))
             .collect();
         parts.join(", ")
     }
@@ -173,16 +190,26 @@ impl KeyLayout {
 
     /// Returns the names of the key's columns.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(|(_, column)| column.name.as_str())
+        self.columns.iter().map(|part| part.column.name.as_str())
     }
 
     /// Appends the value of one of the key's columns to an encoded key.
     pub(super) fn push_nth(&self, nth: usize, value: Value<'_>, key: &mut Vec<u8>) -> Result<()> {
-        self.push(&self.columns[nth].1, value, key)
+        self.push(&self.columns[nth], value, key)
     }
 
     #[inline]
-    fn push(&self, column: &Column, value: Value<'_>, key: &mut Vec<u8>) -> Result<()> {
+    fn push(&self, part: &Part, value: Value<'_>, key: &mut Vec<u8>) -> Result<()> {
+        let begin = key.len();
+        self.push_ascending(&part.column, value, key)?;
+        if part.flip != 0 {
+            key[begin..].iter_mut().for_each(|byte| *byte ^= part.flip);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn push_ascending(&self, column: &Column, value: Value<'_>, key: &mut Vec<u8>) -> Result<()> {
         if column.nullable {
             let null = matches!(value, Value::Null);
             key.push(u8::from(!null));
@@ -214,10 +241,15 @@ impl KeyLayout {
         Ok(())
     }
 
-    fn pop(&self, column: &Column, rest: &mut &[u8]) -> Result<OwnedValue> {
-        let all = *rest;
-        self.skip(column, rest)?;
+    fn pop(&self, part: &Part, rest: &mut &[u8]) -> Result<OwnedValue> {
+        let (all, column) = (*rest, &part.column);
+        self.skip(part, rest)?;
         let mut bytes = &all[..all.len() - rest.len()];
+        let flipped: Vec<u8>;
+        if part.flip != 0 {
+            flipped = bytes.iter().map(|byte| byte ^ part.flip).collect();
+            bytes = &flipped;
+        }
         if column.nullable {
             if bytes[0] == 0 {
                 return Ok(OwnedValue::Null);
@@ -245,12 +277,12 @@ impl KeyLayout {
     }
 
     /// Moves `rest` past the column that it begins with.
-    fn skip(&self, column: &Column, rest: &mut &[u8]) -> Result<()> {
+    fn skip(&self, Part { column, flip, .. }: &Part, rest: &mut &[u8]) -> Result<()> {
         let short = || self.corrupt(&format!("it ends within column {}", column.name));
         let all = *rest;
         let mut at = 0;
         if column.nullable {
-            match all.first() {
+            match all.first().map(|byte| byte ^ flip) {
                 None => return Err(short()),
                 Some(0) => {
                     *rest = &all[1..];
@@ -266,12 +298,15 @@ impl KeyLayout {
             at += width;
         } else {
             loop {
-                match all.get(at..).ok_or_else(short)? {
-                    [0, 0, ..] => break,
-                    [0, ESCAPED, ..] => at += 2,
-                    [0, ..] => return Err(self.corrupt(&format!("column {} is badly escaped", column.name))),
-                    [_, ..] => at += 1,
-                    [] => return Err(short()),
+                let mut next = all.get(at..).ok_or_else(short)?.iter().map(|byte| byte ^ flip);
+                match (next.next(), next.next()) {
+                    (Some(0), Some(0)) => break,
+                    (Some(0), Some(ESCAPED)) => at += 2,
+                    (Some(0), _) => {
+                        return Err(self.corrupt(&format!("column {} is badly escaped", column.name)));
+                    }
+                    (Some(_), _) => at += 1,
+                    (None, _) => return Err(short()),
                 }
             }
             at += TERMINATOR.len();
@@ -366,6 +401,9 @@ impl Span {
 /// ([`Table::index_columns`](super::Table::index_columns)). With the primary key `(country, id)`, a bound of an index on
 /// `(town, country)` has up to three values: town, country and id. That holds for unique indexes as well.
 ///
+/// The lower bound is the one that comes first in the order of the key. For a column in descending order
+/// ([`desc`](super::desc)), that is the greater value.
+///
 /// ```
 /// use gemel::row::{RowRange, Value};
 /// use std::ops::Bound;
@@ -376,6 +414,9 @@ impl Span {
 /// // All that belongs to the district.
 /// let district = [1, 4].map(Value::Int);
 /// let range = RowRange::prefix(&district);
+/// // The orders 3001 to 3020 of the district, by an index on the district, and then on the order, descending.
+/// let (newest, oldest) = ([1, 4, 3020].map(Value::Int), [1, 4, 3001].map(Value::Int));
+/// let range = RowRange::new(Bound::Included(&newest), Bound::Included(&oldest));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowRange<'a> {

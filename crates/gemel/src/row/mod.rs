@@ -47,7 +47,9 @@ pub use alter::ColumnChange;
 pub use cursor::RowCursor;
 pub use keys::{KeyLayout, RowRange};
 pub use layout::Layout;
-pub use schema::{Column, ColumnType, IndexDef, MAX_COLUMNS, MAX_SCALE, Schema, SchemaFault};
+pub use schema::{
+    Column, ColumnType, IndexDef, KeyColumn, MAX_COLUMNS, MAX_SCALE, Schema, SchemaFault, asc, desc,
+};
 pub use table::Table;
 pub use value::{OwnedValue, Value};
 pub use view::{RowBuf, RowView};

@@ -77,13 +77,91 @@ pub struct Column {
     pub nullable: bool,
 }
 
+/// A column of the primary key or of an index, with its order. [`asc`] and [`desc`] make one, and so does a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "StoredKeyColumn", into = "StoredKeyColumn")]
+pub struct KeyColumn {
+    /// Name of the column.
+    pub name: String,
+    /// True if the greatest value comes first, and null last.
+    pub descending: bool,
+}
+
+/// Returns the column of a key in ascending order: null first, then the least value.
+///
+/// ```
+/// use gemel::row::{KeyColumn, asc};
+///
+/// assert_eq!(asc("place"), KeyColumn::from("place"));
+/// ```
+#[must_use]
+pub fn asc(name: &str) -> KeyColumn {
+    name.into()
+}
+
+/// Returns the column of a key in descending order: the greatest value first, and null last.
+#[must_use]
+pub fn desc(name: &str) -> KeyColumn {
+    KeyColumn { name: name.to_owned(), descending: true }
+}
+
+/// The name of a column, in ascending order.
+impl From<&str> for KeyColumn {
+    fn from(name: &str) -> Self {
+        Self { name: name.to_owned(), descending: false }
+    }
+}
+
+/// The name of a column, in ascending order.
+impl From<&String> for KeyColumn {
+    fn from(name: &String) -> Self {
+        name.as_str().into()
+    }
+}
+
+impl From<&KeyColumn> for KeyColumn {
+    fn from(column: &KeyColumn) -> Self {
+        column.clone()
+    }
+}
+
+/// Shows the name, and `desc` behind it if the order is descending.
+impl fmt::Display for KeyColumn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.name, if self.descending { " desc" } else { "" })
+    }
+}
+
+/// The columns of a key in a manifest or a dump. Formats from before descending columns have names only.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredKeyColumn {
+    Ascending(String),
+    Ordered { name: String, descending: bool },
+}
+
+impl From<StoredKeyColumn> for KeyColumn {
+    fn from(stored: StoredKeyColumn) -> Self {
+        match stored {
+            StoredKeyColumn::Ascending(name) => Self { name, descending: false },
+            StoredKeyColumn::Ordered { name, descending } => Self { name, descending },
+        }
+    }
+}
+
+impl From<KeyColumn> for StoredKeyColumn {
+    fn from(KeyColumn { name, descending }: KeyColumn) -> Self {
+        if descending { Self::Ordered { name, descending } } else { Self::Ascending(name) }
+    }
+}
+
 /// A secondary index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexDef {
     /// Name of the index, unique in the table.
     pub name: String,
-    /// Names of the indexed columns, the most significant first.
-    pub columns: Vec<String>,
+    /// The indexed columns, the most significant first.
+    pub columns: Vec<KeyColumn>,
     /// True if no two rows may have the same values in the indexed columns. Rows with a null there are exempt.
     pub unique: bool,
 }
@@ -103,12 +181,26 @@ pub struct IndexDef {
 /// assert!(schema.check().is_ok());
 /// assert_eq!(schema.position("last"), Some(2));
 /// ```
+///
+/// Each column of a key has an order of its own. The newest orders of a customer come first in this index:
+///
+/// ```
+/// use gemel::row::{ColumnType, Schema, asc, desc};
+///
+/// let orders = Schema::new()
+///     .column("o_id", ColumnType::I64)
+///     .column("o_c_id", ColumnType::I32)
+///     .column("o_date", ColumnType::Timestamp)
+///     .primary_key(["o_id"])
+///     .index("by_date", [asc("o_c_id"), desc("o_date")]);
+/// assert!(orders.indexes[0].columns[1].descending);
+/// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Schema {
     /// The columns, in the order of a row's values.
     pub columns: Vec<Column>,
-    /// Names of the columns of the primary key, the most significant first.
-    pub primary_key: Vec<String>,
+    /// The columns of the primary key, the most significant first.
+    pub primary_key: Vec<KeyColumn>,
     /// The secondary indexes.
     pub indexes: Vec<IndexDef>,
     /// The columns of rows that were written before columns were added or dropped, the oldest first. Such rows stay as
@@ -151,30 +243,30 @@ impl Schema {
 
     /// Sets the primary key.
     #[must_use]
-    pub fn primary_key<'n>(mut self, columns: impl IntoIterator<Item = &'n str>) -> Self {
-        self.primary_key = columns.into_iter().map(str::to_owned).collect();
+    pub fn primary_key(mut self, columns: impl IntoIterator<Item = impl Into<KeyColumn>>) -> Self {
+        self.primary_key = columns.into_iter().map(Into::into).collect();
         self
     }
 
     /// Adds an index. Several rows may have the same values in its columns.
     #[must_use]
-    pub fn index<'n>(self, name: &str, columns: impl IntoIterator<Item = &'n str>) -> Self {
+    pub fn index(self, name: &str, columns: impl IntoIterator<Item = impl Into<KeyColumn>>) -> Self {
         self.with_index(name, columns, false)
     }
 
     /// Adds a unique index. It rejects a second row with the same values in its columns (unless one of them is null).
     #[must_use]
-    pub fn unique_index<'n>(self, name: &str, columns: impl IntoIterator<Item = &'n str>) -> Self {
+    pub fn unique_index(self, name: &str, columns: impl IntoIterator<Item = impl Into<KeyColumn>>) -> Self {
         self.with_index(name, columns, true)
     }
 
-    fn with_index<'n>(
+    fn with_index(
         mut self,
         name: &str,
-        columns: impl IntoIterator<Item = &'n str>,
+        columns: impl IntoIterator<Item = impl Into<KeyColumn>>,
         unique: bool,
     ) -> Self {
-        let columns = columns.into_iter().map(str::to_owned).collect();
+        let columns = columns.into_iter().map(Into::into).collect();
         self.indexes.push(IndexDef { name: name.to_owned(), columns, unique });
         self
     }
@@ -213,7 +305,7 @@ impl Schema {
         }
         self.check_key("the primary key", &self.primary_key, &mut faults);
         for column in self.columns.iter().filter(|column| column.nullable) {
-            if self.primary_key.contains(&column.name) {
+            if self.primary_key.iter().any(|key| key.name == column.name) {
                 faults.push(SchemaFault::NullablePrimaryKey(column.name.clone()));
             }
         }
@@ -229,12 +321,12 @@ impl Schema {
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
-    fn check_key(&self, key: &str, columns: &[String], faults: &mut Vec<SchemaFault>) {
+    fn check_key(&self, key: &str, columns: &[KeyColumn], faults: &mut Vec<SchemaFault>) {
         if columns.is_empty() {
             faults.push(SchemaFault::EmptyKey(key.to_owned()));
         }
         let mut names = HashSet::new();
-        for name in columns {
+        for KeyColumn { name, .. } in columns {
             if self.position(name).is_none() {
                 faults.push(SchemaFault::UnknownColumn { key: key.to_owned(), column: name.clone() });
             }
@@ -311,7 +403,7 @@ mod tests {
             .nullable("b", ColumnType::Text)
             .column("", ColumnType::Bool)
             .primary_key(["b", "x", "b"])
-            .index("i", [])
+            .index("i", [""; 0])
             .unique_index("i", ["y"])
             .index("", ["b"]);
         let key = || "the primary key".to_owned();
@@ -360,6 +452,15 @@ mod tests {
             .unique_index("by_price", ["price"]);
         let json = serde_json::to_string(&schema).unwrap();
         assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), schema);
+        // A column in ascending order looks as in formats that know no other order.
+        assert!(
+            json.contains("\"primary_key\":[\"id\"]") && json.contains("\"columns\":[\"price\"]"),
+            "{json}"
+        );
+        let ordered = schema.index("by_both", [desc("price"), asc("id")]);
+        let json = serde_json::to_string(&ordered).unwrap();
+        assert!(json.contains("\"columns\":[{\"name\":\"price\",\"descending\":true},\"id\"]"), "{json}");
+        assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), ordered);
     }
 }
 

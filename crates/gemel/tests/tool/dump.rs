@@ -1,7 +1,7 @@
 //! Dumps that are loaded: nothing is lost.
 
 use super::{good, insert, open, rows};
-use gemel::row::{ColumnType, OwnedValue, Schema};
+use gemel::row::{ColumnType, OwnedValue, Schema, asc, desc};
 use gemel::{Engine, Isolation};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -60,7 +60,8 @@ fn all_kinds() -> Schema {
     for (number, kind) in KINDS.into_iter().enumerate() {
         schema = schema.column(&format!("c{number}"), kind).nullable(&format!("null \"{number}\""), kind);
     }
-    schema.column("id", ColumnType::I32).primary_key(["c5", "id"]).index("by", ["c8", "null \"6\""])
+    let schema = schema.column("id", ColumnType::I32).primary_key([asc("c5"), desc("id")]);
+    schema.index("by", [desc("c8"), asc("null \"6\"")])
 }
 
 #[test]

@@ -308,5 +308,6 @@ impl Target {
 
 /// Returns the values of the primary key.
 fn key_of<'v>(schema: &Schema, values: &[Value<'v>]) -> Vec<Value<'v>> {
-    schema.primary_key.iter().filter_map(|name| Some(values[schema.position(name)?])).collect()
+    let positions = schema.primary_key.iter().filter_map(|column| schema.position(&column.name));
+    positions.map(|position| values[position]).collect()
 }

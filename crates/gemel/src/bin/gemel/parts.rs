@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::values::{self, Parsed, in_quotes};
-use gemel::row::{Column, OwnedValue, Schema, Table};
+use gemel::row::{Column, KeyColumn, OwnedValue, Schema, Table};
 use gemel::{Database, Engine, Keyspace, Options};
 use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
@@ -92,9 +92,9 @@ fn index_of(db: &Database, keyspace: &str) -> Outcome<Option<(String, String)>> 
     Ok(None)
 }
 
-/// Returns the columns of these names.
-pub(crate) fn columns<'s>(schema: &'s Schema, names: &[String]) -> Vec<&'s Column> {
-    names.iter().filter_map(|name| Some(&schema.columns[schema.position(name)?])).collect()
+/// Returns the columns of a key.
+pub(crate) fn columns<'s>(schema: &'s Schema, key: &[KeyColumn]) -> Vec<&'s Column> {
+    key.iter().filter_map(|column| Some(&schema.columns[schema.position(&column.name)?])).collect()
 }
 
 /// Reads the values of a key's first columns from the arguments of a command.

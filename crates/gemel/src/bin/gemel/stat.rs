@@ -5,7 +5,7 @@ use crate::failure::{GOOD, Outcome};
 use crate::listing::{Out, out};
 use crate::parts;
 use crate::values::{escape, quote, type_name};
-use gemel::row::Table;
+use gemel::row::{KeyColumn, Table};
 use gemel::{Database, Engine, PartSize, State};
 use std::io::Write;
 
@@ -124,10 +124,10 @@ fn write_schema(out: &mut Out, table: &Table, engine: Engine) -> Outcome {
         let (name, kind) = (escape(column.name.as_bytes()), type_name(column.kind));
         writeln!(out, "  {name:width$}  {kind}{}", if column.nullable { ", nullable" } else { "" })?;
     }
-    writeln!(out, "  primary key ({})", schema.primary_key.join(", "))?;
+    writeln!(out, "  primary key ({})", listed(&schema.primary_key))?;
     for index in &schema.indexes {
         let unique = if index.unique { "unique " } else { "" };
-        writeln!(out, "  {unique}index {} ({})", escape(index.name.as_bytes()), index.columns.join(", "))?;
+        writeln!(out, "  {unique}index {} ({})", escape(index.name.as_bytes()), listed(&index.columns))?;
     }
     Ok(())
 }
@@ -168,7 +168,7 @@ fn table_json(table: &Table, engine: Engine) -> String {
         format!("{{\"name\":{name},\"type\":\"{kind}\",\"nullable\":{}}}", column.nullable)
     });
     let indexes = schema.indexes.iter().map(|index| {
-        let (name, columns) = (quote(&index.name), quoted(&index.columns));
+        let (name, columns) = (quote(&index.name), key_json(&index.columns));
         format!("{{\"name\":{name},\"columns\":[{columns}],\"unique\":{}}}", index.unique)
     });
     format!(
@@ -176,9 +176,24 @@ fn table_json(table: &Table, engine: Engine) -> String {
         quote(table.name()),
         engine.name(),
         columns.collect::<Vec<_>>().join(","),
-        quoted(&schema.primary_key),
+        key_json(&schema.primary_key),
         indexes.collect::<Vec<_>>().join(",")
     )
+}
+
+/// Returns the columns of a key, with their order.
+fn listed(columns: &[KeyColumn]) -> String {
+    let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
+    columns.join(", ")
+}
+
+/// Returns the columns of a key as a dump has them.
+fn key_json(columns: &[KeyColumn]) -> String {
+    let columns = columns.iter().map(|column| match column.descending {
+        false => quote(&column.name),
+        true => format!("{{\"name\":{},\"descending\":true}}", quote(&column.name)),
+    });
+    columns.collect::<Vec<_>>().join(",")
 }
 
 fn quoted(names: &[String]) -> String {

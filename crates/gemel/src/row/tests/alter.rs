@@ -146,5 +146,5 @@ fn columns_change_a_limited_number_of_times_and_can_be_renamed_for_ever() {
     let error = schema.altered("t", &[ColumnChange::drop("a")]).unwrap_err();
     assert!(matches!(&error, Error::Capacity(text) if text.contains("127 times")), "{error}");
     let (schema, rows_change) = schema.altered("t", &[ColumnChange::rename("id", "key")]).unwrap();
-    assert_eq!((schema.primary_key, rows_change), (vec!["key".to_owned()], false));
+    assert_eq!((schema.primary_key, rows_change), (vec![crate::row::asc("key")], false));
 }

@@ -2,18 +2,40 @@
 
 use super::*;
 use crate::error::Error;
-use crate::row::{KeyLayout, RowRange};
+use crate::row::{KeyColumn, KeyLayout, RowRange, asc, desc};
+use std::cmp::Ordering;
 
-/// A key layout over all columns, and the values of two keys that often have their first columns in common.
-fn keys() -> impl Strategy<Value = (KeyLayout, Vec<OwnedValue>, Vec<OwnedValue>)> {
+/// A key of all columns.
+#[derive(Debug)]
+struct Keyed {
+    layout: KeyLayout,
+    /// True for each column in descending order.
+    descending: Vec<bool>,
+}
+
+impl Keyed {
+    /// Compares two keys of the same number of columns.
+    fn compare(&self, a: &[OwnedValue], b: &[OwnedValue]) -> Ordering {
+        a.iter().zip(b).zip(&self.descending).fold(Ordering::Equal, |so_far, ((a, b), descending)| {
+            so_far.then_with(|| if *descending { b.cmp(a) } else { a.cmp(b) })
+        })
+    }
+}
+
+/// A key over all columns, and the values of two keys that often have their first columns in common.
+fn keys() -> impl Strategy<Value = (Keyed, Vec<OwnedValue>, Vec<OwnedValue>)> {
     columns().prop_flat_map(|columns| {
-        let names: Vec<_> = (0..columns.len()).map(|n| format!("c{n}")).collect();
-        let layout = KeyLayout::new("t", &schema_of(&columns), &names).unwrap();
-        let shared = 0..=columns.len();
-        (Just(layout), values_of(&columns), values_of(&columns), shared).prop_map(
-            |(layout, a, mut b, shared)| {
+        let (schema, shared) = (schema_of(&columns), 0..=columns.len());
+        let descending = proptest::collection::vec(any::<bool>(), columns.len());
+        (descending, values_of(&columns), values_of(&columns), shared).prop_map(
+            move |(descending, a, mut b, shared)| {
                 b[..shared].clone_from_slice(&a[..shared]);
-                (layout, a, b)
+                let part = |(n, descending): (usize, &bool)| KeyColumn {
+                    name: format!("c{n}"),
+                    descending: *descending,
+                };
+                let key = descending.iter().enumerate().map(part);
+                (Keyed { layout: KeyLayout::new("t", &schema, key).unwrap(), descending }, a, b)
             },
         )
     })
@@ -27,13 +49,13 @@ fn within(layout: &KeyLayout, range: &RowRange<'_>, key: &[u8]) -> Result<bool> 
 
 proptest! {
     #[test]
-    fn keys_are_in_the_order_of_their_values((layout, a, b) in keys()) {
-        let (left, right) = (layout.encode(&borrowed(&a)).unwrap(), layout.encode(&borrowed(&b)).unwrap());
-        prop_assert_eq!(left.cmp(&right), a.cmp(&b));
+    fn keys_are_in_the_order_of_their_values((keyed, a, b) in keys()) {
+        let [left, right] = [&a, &b].map(|values| keyed.layout.encode(&borrowed(values)).unwrap());
+        prop_assert_eq!(left.cmp(&right), keyed.compare(&a, &b));
     }
 
     #[test]
-    fn a_key_decodes_to_the_values_it_was_made_of((layout, a, _) in keys()) {
+    fn a_key_decodes_to_the_values_it_was_made_of((Keyed { layout, .. }, a, _) in keys()) {
         let key = layout.encode(&borrowed(&a)).unwrap();
         prop_assert_eq!(layout.decode(&key).unwrap(), a);
         let mut longer = key.clone();
@@ -43,7 +65,8 @@ proptest! {
     }
 
     #[test]
-    fn a_prefix_holds_exactly_the_keys_that_begin_with_its_values((layout, a, b) in keys(), at in 0_usize..8) {
+    fn a_prefix_holds_exactly_the_keys_that_begin_with_its_values((keyed, a, b) in keys(), at in 0_usize..8) {
+        let layout = keyed.layout;
         let length = at % (a.len() + 1);
         let values = borrowed(&a[..length]);
         let key = layout.encode(&borrowed(&b)).unwrap();
@@ -53,13 +76,14 @@ proptest! {
     }
 
     #[test]
-    fn bounds_of_some_columns_stand_for_all_keys_that_begin_with_them((layout, a, b) in keys(), at in 0_usize..8) {
+    fn bounds_of_some_columns_stand_for_all_keys_that_begin_with_them((keyed, a, b) in keys(), at in 0_usize..8) {
+        let layout = &keyed.layout;
         let length = at % (a.len() + 1);
         let values = borrowed(&a[..length]);
         let key = layout.encode(&borrowed(&b)).unwrap();
-        let order = b[..length].cmp(&a[..length]);
+        let order = keyed.compare(&b[..length], &a[..length]);
         let open = Bound::Unbounded;
-        let lies = |lower, upper| within(&layout, &RowRange::new(lower, upper), &key).unwrap();
+        let lies = |lower, upper| within(layout, &RowRange::new(lower, upper), &key).unwrap();
         prop_assert_eq!(lies(Bound::Included(&values), open), order.is_ge());
         prop_assert_eq!(lies(Bound::Excluded(&values), open), order.is_gt());
         prop_assert_eq!(lies(open, Bound::Included(&values)), order.is_le());
@@ -68,7 +92,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_are_decoded_or_refused(
-        (layout, _, _) in keys(), bytes in proptest::collection::vec(prop_oneof![0..3_u8, any::<u8>()], 0..40),
+        (Keyed { layout, .. }, _, _) in keys(), bytes in proptest::collection::vec(prop_oneof![0..3_u8, any::<u8>()], 0..40),
     ) {
         match layout.decode(&bytes) {
             Ok(values) => prop_assert_eq!(layout.encode(&borrowed(&values)).unwrap(), &bytes[..]),
@@ -78,6 +102,24 @@ proptest! {
             prop_assert!(extent <= bytes.len());
         }
     }
+}
+
+/// The bytes are in the files of databases, so they never change.
+#[test]
+fn a_key_in_descending_order_has_the_flipped_bytes_of_the_ascending_one() {
+    let schema = people().schema().clone();
+    let columns = ["country", "mail", "name"];
+    let values = [Value::Int(1), Value::Text("a\0"), Value::Text("b")];
+    let ascending = [0x80, 1, 1, b'a', 0, 0xFF, 0, 0, b'b', 0, 0];
+    let key = KeyLayout::new("t", &schema, columns).unwrap();
+    assert_eq!(key.encode(&values).unwrap(), ascending);
+    let key = KeyLayout::new("t", &schema, columns.map(desc)).unwrap();
+    assert_eq!(key.encode(&values).unwrap(), ascending.map(|byte| !byte));
+    let key = KeyLayout::new("t", &schema, [asc("country"), desc("mail"), asc("name")]).unwrap();
+    let mixed = [0x80, 1, 0xFE, !b'a', 0xFF, 0, 0xFF, 0xFF, b'b', 0, 0];
+    assert_eq!(key.encode(&values).unwrap(), mixed);
+    assert_eq!(key.decode(&mixed).unwrap(), values.map(Value::into_owned));
+    assert_eq!(key.encode(&[Value::Int(1), Value::Null, "".into()]).unwrap(), [0x80, 1, 0xFF, 0, 0]);
 }
 
 #[test]

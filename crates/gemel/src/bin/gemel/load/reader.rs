@@ -58,7 +58,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Begins with the first line, which must have the format of this version.
+    /// Begins with the first line, which must have a format that this version reads.
     pub(super) fn begin(mut lines: Lines<'a>) -> Outcome<Self> {
         let first = match lines.next() {
             Ok(false) => {
@@ -71,11 +71,11 @@ impl<'a> Reader<'a> {
         let format = serde_json::from_str(lines.line()).ok();
         let format = format.and_then(|object: Object| object.get("gemel_dump")?.as_u64());
         match format {
-            Some(FORMAT) => first.map(drop)?,
+            Some(1..=FORMAT) => first.map(drop)?,
             Some(format) => {
                 return Err(lines.rejected(&format!(
-                    "the dump has format {format}, and this version of gemel reads format {FORMAT}: use the version \
-                     that wrote it"
+                    "the dump has format {format}, and this version of gemel reads formats 1 to {FORMAT}: use the \
+                     version that wrote it"
                 )));
             }
             None => {
