@@ -158,7 +158,7 @@ impl Error {
     /// # db.run(Isolation::Snapshot, |transaction| rows.clone().try_for_each(|row| people.insert(transaction, &row)))?;
     /// # let (other, begun, mut attempts) = (db.clone(), Instant::now(), 0);
     /// # let adding = std::thread::spawn(move || {
-    /// let by_name = IndexDef { name: "by_name".into(), columns: vec!["name".into()], unique: false };
+    /// let by_name = IndexDef::new("by_name", ["name"]);
     /// # let db = other;
     /// db.add_index("people", by_name)?; // In another thread.
     /// # Ok::<_, gemel::Error>(())

@@ -95,7 +95,7 @@ fn columns_are_renamed_added_and_dropped_under_the_rows_that_are_there() {
             assert!(table.upsert(transaction, &[Value::Int(3), "Lund".into(), Value::Int(30)])?);
             Ok(())
         });
-        let index = IndexDef { name: "by_age".into(), columns: vec!["age".into()], unique: true };
+        let index = IndexDef::unique("by_age", ["age"]);
         let table = db.add_index("t", index).unwrap();
         refused(db.alter_table("t", &[ColumnChange::drop("age")]), "part of index by_age");
         let expected = ["1 'Bern' null", "2 'Bonn' 20", "3 'Lund' 30", "4 null 40"];

@@ -162,7 +162,7 @@ fn the_keyspace_of_an_index_does_not_take_the_name_of_another_one() {
     assert!(db.tables().is_empty());
     let without = Schema::new().column("id", ColumnType::I64).nullable("value", ColumnType::I64);
     db.create_table("t", Engine::Memory, without.primary_key(["id"])).unwrap();
-    let index = IndexDef { name: "by_value".into(), columns: vec!["value".into()], unique: false };
+    let index = IndexDef::new("by_value", ["value"]);
     refused(db.add_index("t", index), says);
     let names: Vec<_> = db.keyspaces().into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["t.by_value", "t"]);
@@ -288,7 +288,7 @@ fn a_truncated_table_is_empty_for_new_handles_and_closed_for_old_ones() {
 }
 
 fn index(name: &str, unique: bool) -> IndexDef {
-    IndexDef { name: name.into(), columns: vec!["value".into()], unique }
+    IndexDef { unique, ..IndexDef::new(name, ["value"]) }
 }
 
 fn by_index(db: &Database, table: &Table, index: &str) -> usize {

@@ -8,7 +8,9 @@
 //! first one whose backups, manifests and logs have incarnations (format 4 of the log), and `incarnate-copied` is a backup
 //! of it that was opened and got more rows. `prepared` is the first one with format 5 of the log: it has a prepared
 //! transaction that is undecided, from before a checkpoint, and has committed one and rolled one back; `prepared-copied` is
-//! a backup of it with that transaction, which was opened and got more rows. To add those of a new version:
+//! a backup of it with that transaction, which was opened and got more rows. `covering` is the first one with format 4 of
+//! the manifest: keys have columns in descending order (format 3), and indexes include columns; `covering-copied` is a
+//! backup of it that got more rows. To add those of a new version:
 //! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -16,10 +18,10 @@
 mod copy;
 
 use copy::copy_directory;
-use gemel::row::{ColumnType, RowRange, Schema, Table, Value};
-use gemel::{Compression, Conflict, Database, Engine, Error, Isolation, LogMode, Options};
+use gemel::row::{ColumnType, IndexDef, RowRange, Schema, Table, Value, asc, desc};
+use gemel::{Compression, Conflict, Database, Direction, Engine, Error, Isolation, LogMode, Options};
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
@@ -40,6 +42,19 @@ fn schema() -> Schema {
         .primary_key(["id"])
         .index("by_name", ["name"])
         .unique_index("by_made", ["made"])
+}
+
+/// Returns the name of the table with keys in descending order and included columns, from `covering` on.
+fn ordered(engine: Engine) -> String {
+    format!("ordered in {}", engine.name())
+}
+
+fn ordered_schema() -> Schema {
+    let mut schema = schema().primary_key([desc("id")]);
+    schema.indexes.clear();
+    schema
+        .with_index(IndexDef::new("by_name", [desc("name"), asc("large")]).include(["weight", "code"]))
+        .with_index(IndexDef::unique("by_large", [desc("large"), desc("sold")]).include(["name"]))
 }
 
 /// The texts and bytes of a row.
@@ -114,9 +129,10 @@ fn write(path: &Path, log: LogMode, ids: Range<i64>) -> Database {
     let options = Options { compression: Compression::Lz4, ..options(log) };
     let db = Database::open(path, options).unwrap();
     let tables = ENGINES.map(|engine| db.create_table(engine.name(), engine, schema()).unwrap());
+    let in_order = ENGINES.map(|engine| db.create_table(&ordered(engine), engine, ordered_schema()).unwrap());
     for id in ids {
         let mut transaction = db.begin(Isolation::Serializable).unwrap();
-        for table in &tables {
+        for table in tables.iter().chain(&in_order) {
             table.insert(&mut transaction, &values(id, &parts(id))).unwrap();
             if id % 10 == 9 {
                 table.delete(&mut transaction, &[Value::Int(id - 1)]).unwrap();
@@ -144,6 +160,36 @@ fn check(db: &Database, table: &Table) {
         let found = row.as_ref().map(|row| row.view().values().unwrap());
         let parts = parts(id);
         assert_eq!(found, (id % 10 != 8).then(|| values(id, &parts)), "{} {id}", table.name());
+    }
+}
+
+/// Checks that the indexes of a table with keys in descending order have their rows in their order, with the included
+/// columns.
+fn check_order(db: &Database, table: &Table) {
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    // Null is last in descending order, and first in ascending order.
+    let large = |id: i64| (id % 3 != 0).then_some(id << 40);
+    let mut by_name: Vec<i64> = (0..ROWS).filter(|id| id % 10 != 8).collect();
+    let mut by_large = by_name.clone();
+    by_name.sort_by_key(|id| (std::cmp::Reverse(parts(*id).0), large(*id), -id));
+    by_large.sort_by_key(|id| (std::cmp::Reverse(large(*id)), std::cmp::Reverse(id % 2 == 0), -id));
+    for (index, expected) in [("by_name", by_name), ("by_large", by_large)] {
+        let mut found = Vec::new();
+        let each = |row: gemel::row::RowView<'_>| {
+            let id = row.int(0)?;
+            let parts = parts(id);
+            for (column, value) in values(id, &parts).into_iter().enumerate() {
+                if table.index_covers(index, column)? {
+                    assert_eq!(row.get(column)?, value, "{index} {id} {column}");
+                }
+            }
+            found.push(id);
+            Ok(ControlFlow::Continue(()))
+        };
+        assert!(table.index_covers(index, if index == "by_name" { 8 } else { 5 }).unwrap());
+        table.scan_index_only(&mut transaction, index, &RowRange::all(), Direction::Forward, each).unwrap();
+        found.retain(|id| *id < ROWS);
+        assert_eq!(found, expected, "{index}");
     }
 }
 
@@ -186,10 +232,15 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         let (path, log) = (path.as_path(), *log);
         let version = path.parent().unwrap().file_name().unwrap();
         let is_one_of = |names: &[&str]| names.iter().any(|name| version == *name);
-        let has_prepared = is_one_of(&["prepared", "prepared-copied"]);
+        let is_ordered = is_one_of(&["covering", "covering-copied"]);
+        let has_prepared = is_ordered || is_one_of(&["prepared", "prepared-copied"]);
         let is_compressed = has_prepared || is_one_of(&["compressed"]);
         let has_incarnations = has_prepared || is_one_of(&["incarnate", "incarnate-copied"]);
-        let format = if is_compressed || has_incarnations { "gemel 2 " } else { "gemel 1 " };
+        let format = match (is_ordered, is_compressed || has_incarnations) {
+            (true, _) => "gemel 4 ",
+            (false, true) => "gemel 2 ",
+            (false, false) => "gemel 1 ",
+        };
         let head = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
         assert!(head.starts_with(format), "{}", path.display());
         let report = gemel::check(path).unwrap();
@@ -204,11 +255,17 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
                 check_prepared(&db, more > ROWS);
             }
             for engine in ENGINES {
-                let table = db.create_table(engine.name(), engine, schema()).unwrap();
-                check(&db, &table);
-                let mut transaction = db.begin(Isolation::Snapshot).unwrap();
-                table.insert(&mut transaction, &values(more, &parts(more))).unwrap();
-                transaction.commit().unwrap().wait().unwrap();
+                let mut tables = vec![db.create_table(engine.name(), engine, schema()).unwrap()];
+                if is_ordered {
+                    tables.push(db.create_table(&ordered(engine), engine, ordered_schema()).unwrap());
+                    check_order(&db, &tables[1]);
+                }
+                for table in tables {
+                    check(&db, &table);
+                    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+                    table.insert(&mut transaction, &values(more, &parts(more))).unwrap();
+                    transaction.commit().unwrap().wait().unwrap();
+                }
             }
         }
         let report = gemel::check(path).unwrap();
@@ -216,7 +273,7 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         newest_segments_have_the_newest_format(path);
         prepared += u32::from(has_prepared);
     }
-    assert!(copies.len() >= 18 && prepared == 4, "{} databases are few", copies.len());
+    assert!(copies.len() >= 24 && prepared == 8, "{} databases are few", copies.len());
 }
 
 /// The files of the logs with their contents, by name. Zeros at the end are left out: an opening cuts them.

@@ -1,5 +1,5 @@
 //! Indexes as an SQL layer uses them: ranges and seeks of any columns of their keys, in ascending and descending order,
-//! compared with sorted lists.
+//! with and without the rows, compared with sorted lists.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
@@ -21,12 +21,16 @@ type Row = Vec<OwnedValue>;
 type Ordered = (usize, bool);
 
 /// Columns of the tables: name, type, and true if nullable.
-const COLUMNS: [(&str, ColumnType, bool); 4] = [
+const COLUMNS: [(&str, ColumnType, bool); 6] = [
     ("number", ColumnType::I16, false),
     ("text", ColumnType::Text, true),
     ("bytes", ColumnType::Bytes, false),
     ("count", ColumnType::I64, true),
+    ("long", ColumnType::Text, true),
+    ("flag", ColumnType::Bool, false),
 ];
+/// Columns that may be part of an index's key. The others may be too long.
+const IN_INDEXES: [usize; 4] = [0, 1, 2, 3];
 /// Columns that may be part of a primary key.
 const NOT_NULL: [usize; 2] = [0, 2];
 
@@ -43,8 +47,13 @@ fn value_of(column: usize) -> BoxedStrategy<OwnedValue> {
         2 => proptest::sample::select(vec![vec![], vec![0], vec![255], vec![255, 255]])
             .prop_map(OwnedValue::Bytes)
             .boxed(),
-        _ => prop_oneof![null(), proptest::sample::select(vec![-1, 1, i64::MAX]).prop_map(OwnedValue::Int)]
+        3 => prop_oneof![null(), proptest::sample::select(vec![-1, 1, i64::MAX]).prop_map(OwnedValue::Int)]
             .boxed(),
+        4 => {
+            let long = proptest::sample::select(vec![0, 1, 2, 70_000]);
+            prop_oneof![null(), long.prop_map(|length| OwnedValue::Text("x".repeat(length)))].boxed()
+        }
+        _ => any::<bool>().prop_map(OwnedValue::Bool).boxed(),
     }
 }
 
@@ -78,10 +87,14 @@ fn limit() -> impl Strategy<Value = Limit> {
 struct Case {
     primary: Vec<Ordered>,
     index: Vec<Ordered>,
+    /// Columns that the indexes include.
+    included: Vec<usize>,
     /// Rows that are committed before the transaction, and rows of its own.
     rows: [Vec<Row>; 2],
     /// Rows that the transaction deletes.
     deleted: Vec<prop::sample::Index>,
+    /// Changes: the row, the column, and the values of which it gets one.
+    changed: Vec<(prop::sample::Index, prop::sample::Index, Row)>,
     ranges: Vec<(Limit, Limit)>,
     moves: Vec<Move>,
 }
@@ -91,15 +104,15 @@ fn case() -> impl Strategy<Value = Case> {
     let index = proptest::collection::vec(any::<prop::sample::Index>(), 0..3);
     let ranges = proptest::collection::vec((limit(), limit()), 1..6);
     let moves = proptest::collection::vec((0..8_u8, any::<prop::sample::Index>(), row()), 0..30);
-    let columns = (some_of(NOT_NULL.to_vec()), some_of((0..COLUMNS.len()).collect()));
-    (columns, rows(), rows(), index, ranges, moves).prop_map(
-        |((primary, index), committed, own, deleted, ranges, moves)| Case {
-            primary,
-            index,
-            rows: [committed, own],
-            deleted,
-            ranges,
-            moves,
+    let columns = (some_of(NOT_NULL.to_vec()), some_of(IN_INDEXES.to_vec()), any::<[bool; COLUMNS.len()]>());
+    let change = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), row());
+    let changed = proptest::collection::vec(change, 0..6);
+    (columns, rows(), rows(), index, changed, ranges, moves).prop_map(
+        |((primary, index, includes), committed, own, deleted, changed, ranges, moves)| {
+            let is_in_key = |column| primary.iter().chain(&index).any(|(at, _)| *at == column);
+            let included = (0..COLUMNS.len()).filter(|column| includes[*column] && !is_in_key(*column));
+            let included = included.collect();
+            Case { primary, index, included, rows: [committed, own], deleted, changed, ranges, moves }
         },
     )
 }
@@ -116,10 +129,11 @@ fn schema(case: &Case) -> Schema {
         };
         columns.iter().map(column).collect::<Vec<KeyColumn>>()
     };
+    let included = || case.included.iter().map(|at| COLUMNS[*at].0);
     schema
         .primary_key(key(&case.primary))
-        .index("plain", key(&case.index))
-        .unique_index("unique", key(&case.index))
+        .with_index(IndexDef::new("plain", key(&case.index)).include(included()))
+        .with_index(IndexDef::unique("unique", key(&case.index)).include(included()))
 }
 
 fn borrowed(values: &[OwnedValue]) -> Vec<Value<'_>> {
@@ -217,6 +231,63 @@ fn scanned(
     rows
 }
 
+/// Returns the columns that an index has; null for each of the others.
+fn covered(table: &Table, index: &str, row: RowView<'_>) -> gemel::Result<Row> {
+    let columns = 0..table.schema().columns.len();
+    let value = |column| match table.index_covers(index, column)? {
+        true => {
+            let value = row.get(column)?;
+            assert_eq!(row.is_null(column)?, value == Value::Null);
+            Ok(value.into_owned())
+        }
+        false => {
+            let error = row.get(column).unwrap_err();
+            assert!(matches!(&error, Error::Usage(text) if text.contains("include the column")), "{error}");
+            assert!(row.is_null(column).is_err());
+            Ok(OwnedValue::Null)
+        }
+    };
+    columns.map(value).collect()
+}
+
+/// Returns the columns of rows that the indexes of a case have.
+fn in_index(case: &Case, rows: &[Row]) -> Vec<Row> {
+    let has = |column| {
+        case.included.contains(&column) || case.primary.iter().chain(&case.index).any(|(at, _)| *at == column)
+    };
+    let cut = |row: &Row| {
+        let values = row.iter().enumerate();
+        values.map(|(at, value)| if has(at) { value.clone() } else { OwnedValue::Null }).collect()
+    };
+    rows.iter().map(cut).collect()
+}
+
+/// Compares a scan and a cursor of an index without its rows with the list of the range's rows.
+fn check_index_only(
+    transaction: &mut Transaction,
+    table: &Table,
+    (index, range): (&str, &RowRange<'_>),
+    expected: &[Row],
+) {
+    for direction in [Direction::Forward, Direction::Backward] {
+        let mut rows = Vec::new();
+        let each = |row: RowView<'_>| {
+            rows.push(covered(table, index, row)?);
+            Ok(ControlFlow::Continue(()))
+        };
+        table.scan_index_only(transaction, index, range, direction, each).unwrap();
+        if direction == Direction::Backward {
+            rows.reverse();
+        }
+        assert_eq!(rows, expected, "{index} {range:?} {direction:?}");
+    }
+    let (mut cursor, mut rows) = (table.cursor_index_only(transaction, index, range).unwrap(), Vec::new());
+    while let Some(row) = cursor.next(transaction).unwrap() {
+        rows.push(covered(table, index, row).unwrap());
+    }
+    assert_eq!(rows, expected, "{index} {range:?}, a cursor");
+}
+
 fn bound<T: ?Sized>(kind: u8, values: &T) -> Bound<&T> {
     match kind {
         0 => Bound::Included(values),
@@ -279,6 +350,26 @@ fn check(transaction: &mut Transaction, table: &Table, model: &Model, case: &Cas
             backward.reverse();
             assert_eq!(backward, expected, "{index} {range:?}, backward");
             walk(transaction, table, (index, &range), (model, &expected, &case.moves));
+            check_index_only(transaction, table, (index, &range), &in_index(case, &expected));
+        }
+    }
+}
+
+/// Sets columns of rows, and does the same to the list.
+fn change(transaction: &mut Transaction, table: &Table, model: &mut Model, case: &Case) {
+    for (place, column, values) in &case.changed {
+        let column = column.index(COLUMNS.len());
+        if model.rows.is_empty() || case.primary.iter().any(|(at, _)| *at == column) {
+            continue;
+        }
+        let old = model.rows.remove(place.index(model.rows.len()));
+        let mut new = old.clone();
+        new[column] = values[column].clone();
+        let key: Vec<Value<'_>> = case.primary.iter().map(|(at, _)| old[*at].as_value()).collect();
+        match table.set(transaction, &key, &[(column, new[column].as_value())]) {
+            Ok(found) => assert!(found && model.insert(&new), "{new:?}"),
+            Err(Error::Constraint(_)) => assert!(!model.insert(&new) && model.insert(&old), "{new:?}"),
+            Err(error) => panic!("{error}"),
         }
     }
 }
@@ -338,6 +429,7 @@ fn ranges_and_cursors_of_an_index_do_as_a_sorted_list_would_also_behind_its_own_
                 assert!(table.delete(&mut transaction, &key).unwrap());
             }
         }
+        change(&mut transaction, &table, &mut model, &case);
         check(&mut transaction, &table, &model, &case);
         check_primary_key(&mut transaction, &table, &mut model, &case);
         table.verify(&mut transaction).unwrap();
@@ -459,7 +551,7 @@ fn an_index_in_descending_order_has_the_greatest_values_first_and_null_last() {
         db.open_or_create_table(engine.name(), engine, schema).unwrap();
         // Renamed columns keep their order, and added indexes have theirs.
         db.alter_table(engine.name(), &[ColumnChange::rename("date", "day")]).unwrap();
-        let by_day = IndexDef { name: "by_day".into(), columns: vec![desc("day"), desc("id")], unique: true };
+        let by_day = IndexDef::unique("by_day", [desc("day"), desc("id")]);
         let table = db.add_index(engine.name(), by_day).unwrap();
         assert_eq!(table.schema().indexes[0].columns, [asc("customer"), desc("day")]);
         let mut transaction = db.begin(Isolation::Snapshot).unwrap();
@@ -479,6 +571,102 @@ fn a_database_has_a_manifest_of_a_format_that_versions_without_descending_column
     let schema = Schema::new().column("id", ColumnType::I64).primary_key([desc("id")]);
     db.create_table("t", Engine::Memory, schema).unwrap();
     let manifest = std::fs::read_to_string(directory.path().join("gemel.manifest")).unwrap();
-    assert!(manifest.starts_with("gemel 3 "), "{manifest}");
+    assert!(manifest.starts_with("gemel 4 "), "{manifest}");
     assert!(manifest.contains(r#""primary_key":[{"name":"id","descending":true}]"#), "{manifest}");
+}
+
+/// Reads the included column of all entries.
+fn totals(transaction: &mut Transaction, table: &Table, index: &str) -> Vec<(i64, OwnedValue)> {
+    let mut found = Vec::new();
+    let each = |row: RowView<'_>| {
+        found.push((row.int(0)?, row.get(2)?.into_owned()));
+        Ok(ControlFlow::Continue(()))
+    };
+    table.scan_index_only(transaction, index, &RowRange::all(), Direction::Forward, each).unwrap();
+    found
+}
+
+/// An included column is part of the index: a change of it alone is found by a reader of the index, by a serializable
+/// transaction that has read it, by a new index, and after an opening.
+#[test]
+fn an_index_has_the_newest_values_of_its_included_columns() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Database::open(directory.path(), Options::default()).unwrap();
+    let indexes = || {
+        let by_customer = IndexDef::new("by_customer", ["customer"]).include(["total"]);
+        [by_customer, IndexDef::unique("by_number", ["number"]).include(["total"])]
+    };
+    for engine in ENGINES {
+        let schema = Schema::new()
+            .column("id", ColumnType::I64)
+            .column("customer", ColumnType::I32)
+            .nullable("total", ColumnType::I64)
+            .nullable("number", ColumnType::I64)
+            .primary_key(["id"]);
+        let mut table = db.create_table(engine.name(), engine, schema).unwrap();
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        for (id, number) in [(1, Value::Int(1)), (2, Value::Null), (3, Value::Int(3))] {
+            let row = [Value::Int(id), Value::Int(7), Value::Int(10 * id), number];
+            table.insert(&mut transaction, &row).unwrap();
+        }
+        transaction.commit().unwrap().wait().unwrap();
+        for index in indexes() {
+            table = db.add_index(engine.name(), index).unwrap();
+        }
+        let numbers = |totals: [(i64, i64); 3]| totals.map(|(id, total)| (id, OwnedValue::Int(total)));
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        assert_eq!(totals(&mut transaction, &table, "by_customer"), numbers([(1, 10), (2, 20), (3, 30)]));
+        assert_eq!(totals(&mut transaction, &table, "by_number"), numbers([(2, 20), (1, 10), (3, 30)]));
+        drop(transaction);
+
+        for index in ["by_customer", "by_number"] {
+            let mut reader = db.begin(Isolation::Serializable).unwrap();
+            totals(&mut reader, &table, index);
+            table.set(&mut reader, &[Value::Int(3)], &[(3, Value::Int(4))]).unwrap();
+            let set = |transaction: &mut Transaction| {
+                let total = table.read(transaction, &[Value::Int(1)], |row| row.int(2))?.unwrap();
+                table.set(transaction, &[Value::Int(1)], &[(2, Value::Int(total + 1))]).map(drop)
+            };
+            db.run(Isolation::Snapshot, set).unwrap();
+            assert!(matches!(reader.commit(), Err(Error::Conflict { .. })));
+        }
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        table.set(&mut transaction, &[Value::Int(2)], &[(2, Value::Null)]).unwrap();
+        let mut expected = numbers([(1, 12), (2, 0), (3, 30)]);
+        expected[1].1 = OwnedValue::Null;
+        assert_eq!(totals(&mut transaction, &table, "by_customer"), expected);
+        expected.swap(0, 1);
+        assert_eq!(totals(&mut transaction, &table, "by_number"), expected);
+        transaction.commit().unwrap().wait().unwrap();
+
+        let error = db.alter_table(engine.name(), &[ColumnChange::drop("total")]).unwrap_err();
+        assert!(error.to_string().contains("column total is part of index by_customer"), "{error}");
+        db.alter_table(engine.name(), &[ColumnChange::rename("total", "sum")]).unwrap();
+        db.alter_table(engine.name(), &[ColumnChange::add("note", ColumnType::Text)]).unwrap();
+        let table = db.table(engine.name()).unwrap();
+        assert_eq!(table.schema().indexes[0].include, ["sum"]);
+        let error = db.add_index(engine.name(), IndexDef::new("more", ["sum"]).include(["sum"])).unwrap_err();
+        assert!(error.to_string().contains("index more names column sum twice"), "{error}");
+    }
+    drop(db);
+    let report = gemel::check(directory.path()).unwrap();
+    assert!(report.is_good(), "{report}");
+    let db = Database::open(directory.path(), Options::default()).unwrap();
+    for engine in ENGINES {
+        let table = db.table(engine.name()).unwrap();
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        let sums: Vec<_> =
+            totals(&mut transaction, &table, "by_customer").into_iter().map(|(_, sum)| sum).collect();
+        assert_eq!(sums, [OwnedValue::Int(12), OwnedValue::Null, OwnedValue::Int(30)]);
+        let error = table.scan_index_only(
+            &mut transaction,
+            "by_customer",
+            &RowRange::all(),
+            Direction::Forward,
+            |row| row.values().map(|_| ControlFlow::Continue(())),
+        );
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("index by_customer does not have column number"), "{error}");
+        assert!(!table.index_covers("by_customer", 9).unwrap());
+    }
 }

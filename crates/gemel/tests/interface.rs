@@ -68,7 +68,7 @@ fn the_error_of_a_start_with_another_schema_lists_each_difference() {
     start(&db).unwrap();
     let changes = [ColumnChange::rename("place", "seat"), ColumnChange::add("note", ColumnType::Text)];
     db.alter_table("t", &changes).unwrap();
-    let index = IndexDef { name: "by_note".into(), columns: vec!["note".into()], unique: false };
+    let index = IndexDef::new("by_note", ["note"]);
     db.add_index("t", index.clone()).unwrap();
     let error = start(&db).unwrap_err();
     assert!(matches!(error, Error::Usage(_)), "{error:?}");

@@ -574,7 +574,7 @@ fn a_table_that_a_prepared_transaction_used_is_not_changed() {
             let other = if engine == Engine::Memory { Engine::Disk } else { Engine::Memory };
             for _ in 0..2 {
                 let says = "can't be changed while the prepared transaction \"p\"";
-                let index = IndexDef { name: "more".into(), columns: vec!["name".into()], unique: false };
+                let index = IndexDef::new("more", ["name"]);
                 usage(db.drop_table("t"), says);
                 usage(db.truncate_table("t"), says);
                 usage(db.add_index("t", index), says);

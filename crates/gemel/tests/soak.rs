@@ -231,8 +231,7 @@ impl Shop {
                     drop(self.db.run_pipelined(Isolation::Snapshot, write).unwrap());
                 }
                 if step == 0 {
-                    let index =
-                        IndexDef { name: "by_number".into(), columns: vec!["number".into()], unique: false };
+                    let index = IndexDef::new("by_number", ["number"]);
                     table = self.db.add_index(&name, index).unwrap();
                 } else if step == 1 {
                     table = self.db.truncate_table(&name).unwrap();

@@ -489,7 +489,7 @@ mod tests {
                         let _ = go.send(());
                     });
                 }
-                let index = IndexDef { name: "second".into(), columns: vec!["id".into()], unique: false };
+                let index = IndexDef::new("second", ["id"]);
                 db.add_index("t", index).unwrap();
                 forget_here();
                 writer.join().unwrap().unwrap();
@@ -509,7 +509,7 @@ mod tests {
             insert(&db, &table, 1).unwrap();
             once_here("commit.after_append", || panic!("for the test"));
             assert!(catch_unwind(AssertUnwindSafe(|| insert(&db, &table, 2))).is_err());
-            let index = IndexDef { name: "second".into(), columns: vec!["id".into()], unique: false };
+            let index = IndexDef::new("second", ["id"]);
             for outcome in [db.add_index("t", index).map(drop), db.drop_table("t")] {
                 assert!(matches!(outcome, Err(Error::Poisoned(_))), "{outcome:?}");
             }

@@ -292,6 +292,6 @@ mod tests {
     }
 
     fn by_name() -> IndexDef {
-        IndexDef { name: "by_name".into(), columns: vec!["name".into()], unique: false }
+        IndexDef::new("by_name", ["name"])
     }
 }

@@ -183,7 +183,7 @@ mod tests {
             }
             let other = if engine == Engine::Memory { Engine::Disk } else { Engine::Memory };
             type Change<'c> = (&'static str, bool, Box<dyn Fn(&Database) -> Result<Table> + 'c>);
-            let index = || IndexDef { name: "by_name".into(), columns: vec!["name".into()], unique: false };
+            let index = || IndexDef::new("by_name", ["name"]);
             let changes: [Change<'_>; 3] = [
                 ("move.copying", true, Box::new(|db| db.move_table("t", other).and_then(|()| db.table("t")))),
                 ("catalog.indexing", false, Box::new(|db| db.add_index("t", index()))),

@@ -5,7 +5,7 @@
 //! written with. A column that was added later is null in it, and one that was dropped is passed over. A change of the
 //! row writes it with the columns of today.
 
-use super::schema::{Column, ColumnType, OldColumn, Schema};
+use super::schema::{Column, ColumnType, IndexDef, OldColumn, Schema};
 use crate::error::{Error, Result};
 
 /// Maximum number of changes after which old rows can still be told apart. The first byte of a row has seven bits for
@@ -80,9 +80,10 @@ impl Schema {
                     next.columns[at].name.clone_from(to);
                     let keys = next.indexes.iter_mut().map(|index| &mut index.columns);
                     let columns = keys.chain([&mut next.primary_key]).flatten();
-                    columns
-                        .filter(|column| column.name == *from)
-                        .for_each(|column| column.name.clone_from(to));
+                    let names = columns.map(|column| &mut column.name);
+                    names.filter(|name| *name == from).for_each(|name| name.clone_from(to));
+                    let included = next.indexes.iter_mut().flat_map(|index| &mut index.include);
+                    included.filter(|name| *name == from).for_each(|name| name.clone_from(to));
                 }
                 ColumnChange::Add { name, kind } => {
                     next.free(table, name)?;
@@ -131,7 +132,10 @@ impl Schema {
                  copy the rows into a new table"
             )));
         }
-        match self.indexes.iter().find(|index| index.columns.iter().any(|column| column.name == name)) {
+        let has = |index: &&IndexDef| {
+            index.columns.iter().map(|column| &column.name).chain(&index.include).any(|column| column == name)
+        };
+        match self.indexes.iter().find(has) {
             None => Ok(()),
             Some(index) => Err(Error::Usage(format!(
                 "table {table}: column {name} is part of index {} and can't be dropped: \

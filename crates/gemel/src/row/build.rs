@@ -37,7 +37,7 @@ impl Table {
         })?;
         failure?;
         for (key, entry) in &found {
-            self.check_length(&index.name, &entry.key)?;
+            self.check_entry(index, entry, key)?;
             if entry.constrained
                 && let Some(other) = bytes.get(&index.keyspace, &entry.key)?
             {
@@ -47,11 +47,11 @@ impl Table {
                     self.name(),
                     index.name,
                     index.key.describe(&entry.key),
-                    self.primary_key().describe(&other),
+                    self.primary_key().describe(index.primary_key(&entry.key, &other)?),
                     self.primary_key().describe(key),
                 )));
             }
-            bytes.put(&index.keyspace, &entry.key, if index.unique { key } else { &[] })?;
+            bytes.put(&index.keyspace, &entry.key, &index.value(key, &entry.included))?;
         }
         Ok(found.pop().map(|(key, _)| key))
     }

@@ -22,6 +22,8 @@ pub struct RowCursor<'a> {
     /// The index in whose order it goes; none for the primary key.
     index: Option<&'a Index>,
     cursor: Cursor,
+    /// True if it reads the index only, not the rows.
+    is_index_only: bool,
     /// The entries of the index in the cursor's range.
     span: EntrySpan,
     /// The place of the last seek, if it depends on the primary key of an entry that was not looked up yet.
@@ -66,6 +68,7 @@ impl Table {
             table: self,
             index: None,
             cursor,
+            is_index_only: false,
             span: EntrySpan::all(),
             sought: None,
             row: Vec::new(),
@@ -87,7 +90,29 @@ impl Table {
         let span = index.span(self.primary_key(), range)?;
         let cursor = over(transaction, &index.keyspace, span.as_ref().map(|span| &span.keys))?;
         let span = span.unwrap_or_else(EntrySpan::all);
-        Ok(RowCursor { table: self, index: Some(index), cursor, span, sought: None, row: Vec::new() })
+        Ok(RowCursor {
+            table: self,
+            index: Some(index),
+            cursor,
+            is_index_only: false,
+            span,
+            sought: None,
+            row: Vec::new(),
+        })
+    }
+
+    /// Does the same as [`Table::cursor_index`], and reads the index only, as [`Table::scan_index_only`] does.
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Table::cursor_index`].
+    pub fn cursor_index_only(
+        &self,
+        transaction: &Transaction,
+        index: &str,
+        range: &RowRange<'_>,
+    ) -> Result<RowCursor<'_>> {
+        Ok(RowCursor { is_index_only: true, ..self.cursor_index(transaction, index, range)? })
     }
 }
 
@@ -120,8 +145,8 @@ impl RowCursor<'_> {
     }
 
     /// Moves to the place before the first row whose key begins with `values`, whether there is such a row or not. The
-    /// values are those of the first columns of the cursor's key, the most significant first. The key of an index has the
-    /// columns of the primary key behind its own, as for a [`RowRange`].
+    /// values are those of the first columns of the cursor's key, the most significant first. The key of an index has
+    /// the columns of the primary key behind its own, as for a [`RowRange`].
     ///
     /// # Errors
     ///
@@ -193,6 +218,10 @@ impl RowCursor<'_> {
             if !self.span.has(entry, key) {
                 continue;
             }
+            if self.is_index_only {
+                self.sought = None;
+                return index.covered(entry, value, &mut self.row).map(Some);
+            }
             let row = &mut self.row;
             let copy = |bytes: &[u8]| {
                 row.clear();
@@ -202,7 +231,7 @@ impl RowCursor<'_> {
                 continue;
             }
             // At read committed, the row may have changed since its entry was read.
-            if index.entry(&RowView::new(layout, &self.row)?, key)?.key == entry {
+            if index.entry_key(&RowView::new(layout, &self.row)?, key)?.0 == entry {
                 self.sought = None;
                 return RowView::new(layout, &self.row).map(Some);
             }

@@ -1,6 +1,7 @@
 //! Differences between the schema of a table and the one that a program expects, in words.
 
-use super::schema::{Column, IndexDef, KeyColumn, Schema};
+use super::key_column::KeyColumn;
+use super::schema::{Column, IndexDef, Schema};
 
 impl Schema {
     /// Returns the differences of a table's schema from the `expected` one, in words. There are none if a program can't
@@ -80,7 +81,11 @@ fn words(column: &Column) -> String {
 
 /// Returns the columns of an index in words.
 fn columns(index: &IndexDef) -> String {
-    format!("{}on {}", if index.unique { "unique " } else { "" }, listed(&index.columns))
+    let included = match index.include.is_empty() {
+        true => String::new(),
+        false => format!(" including {}", index.include.join(", ")),
+    };
+    format!("{}on {}{included}", if index.unique { "unique " } else { "" }, listed(&index.columns))
 }
 
 fn listed(columns: &[KeyColumn]) -> String {

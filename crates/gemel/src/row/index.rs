@@ -4,19 +4,24 @@
 //! index's entry is the index columns alone, and its value is the primary key. If an index column is null, the row is
 //! exempt from uniqueness, and the primary key is in both key and value.
 //!
+//! The values of included columns follow in the entry's value, in the form of a row that has only these columns.
+//!
 //! Bounds may have columns of the primary key behind those of the index. A column that is in both is given once, since
-//! its second place in an entry's key has the same value. In a unique index, such a bound divides the rows with its index
-//! columns, of which there is at most one, by bytes that are not in the entry's key. So the keys that are scanned begin
-//! or end with that entry, and each entry is compared together with the primary key in its value: one entry more is read
-//! at each such bound, and the answers are those of an index that is not unique.
+//! its second place in an entry's key has the same value. In a unique index, at most one row has the bound's index
+//! columns, and the key of its entry does not have the bytes that decide. So the keys that are scanned begin or end with
+//! that entry, and each entry is compared together with the primary key in its value. One entry more is read at each
+//! such bound, and the answers are those of an index that is not unique.
 
 use super::keys::{KeyLayout, RowRange, Span, successor};
+use super::layout::Layout;
 use super::schema::{IndexDef, Schema};
 use super::value::Value;
 use super::view::{ColumnSet, RowView};
 use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
+use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// A secondary index.
 #[derive(Clone, Debug)]
@@ -25,15 +30,40 @@ pub(super) struct Index {
     pub(super) unique: bool,
     pub(super) key: KeyLayout,
     pub(super) keyspace: Keyspace,
+    /// The columns on which the entries depend, apart from the primary key: those of the index, and the included ones.
     pub(super) columns: ColumnSet,
     /// For each column of the primary key, its place among the columns of the index, if it is one of them.
     shared: Box<[Option<usize>]>,
+    covered: Arc<Covered>,
 }
 
-/// The key of an index entry. `constrained` is true if no other row may have the same key.
+/// The columns whose values an index has: its own, those of the primary key, and the included ones.
+#[derive(Debug)]
+struct Covered {
+    columns: ColumnSet,
+    primary: KeyLayout,
+    /// Positions of the included columns.
+    included: Box<[usize]>,
+    /// Layout of the included columns in the value of an entry.
+    stored: Layout,
+    /// Layout of a row that has all of these columns.
+    row: Layout,
+}
+
+/// The entry of a row in an index.
 pub(super) struct Entry {
     pub(super) key: Vec<u8>,
+    /// The included columns; empty if the index includes none.
+    pub(super) included: Vec<u8>,
+    /// True if no other row may have the same key.
     pub(super) constrained: bool,
+}
+
+impl Entry {
+    /// Returns the lengths of the key and of the included columns.
+    pub(super) fn lengths(&self) -> (usize, usize) {
+        (self.key.len(), self.included.len())
+    }
 }
 
 /// The entries of an index in a range of rows.
@@ -68,30 +98,115 @@ impl Index {
     ) -> Result<Self> {
         let key = KeyLayout::new(table, schema, &index.columns)?;
         let shared = primary.positions().map(|column| key.positions().position(|own| own == column));
+        let included = KeyLayout::new(table, schema, &index.include)?;
+        let columns = || key.positions().chain(included.positions());
+        let all: ColumnSet = columns().chain(primary.positions()).collect();
+        let positions: Vec<usize> = (0..schema.columns.len()).filter(|column| all.has(*column)).collect();
+        let columns = columns().collect();
+        let included: Box<[usize]> = included.positions().collect();
+        let covered = Covered {
+            columns: all,
+            primary: primary.clone(),
+            stored: Layout::of_index(table, schema, &index.name, &included),
+            row: Layout::of_index(table, schema, &index.name, &positions),
+            included,
+        };
         Ok(Self {
             name: index.name.clone(),
             unique: index.unique,
-            columns: key.positions().collect(),
+            columns,
             shared: shared.collect(),
             key,
             keyspace,
+            covered: Arc::new(covered),
         })
     }
 
     /// Returns the entry of a row with the primary key `key`.
     pub(super) fn entry(&self, row: &RowView<'_>, key: &[u8]) -> Result<Entry> {
+        let (entry, constrained) = self.entry_key(row, key)?;
+        let mut included = Vec::new();
+        if !self.covered.included.is_empty() {
+            let mut values = vec![Value::Null; row.layout().columns()];
+            for column in &self.covered.included {
+                values[*column] = row.get(*column)?;
+            }
+            self.covered.stored.encode_into(&values, &mut included)?;
+        }
+        Ok(Entry { key: entry, included, constrained })
+    }
+
+    /// Returns the key of the entry of a row with the primary key `key`, and true if no other row may have the same
+    /// key.
+    pub(super) fn entry_key(&self, row: &RowView<'_>, key: &[u8]) -> Result<(Vec<u8>, bool)> {
         let constrained = self.unique && !self.key.has_null(row)?;
         let mut entry = Vec::with_capacity(32 + key.len());
         self.key.encode_row(row, &mut entry)?;
         if !constrained {
             entry.extend_from_slice(key);
         }
-        Ok(Entry { key: entry, constrained })
+        Ok((entry, constrained))
+    }
+
+    /// Returns the value of an entry of a row with the primary key `key`.
+    pub(super) fn value<'a>(&self, key: &'a [u8], included: &'a [u8]) -> Cow<'a, [u8]> {
+        match (self.unique, included.is_empty()) {
+            (true, true) => Cow::Borrowed(key),
+            (true, false) => Cow::Owned([key, included].concat()),
+            (false, _) => Cow::Borrowed(included),
+        }
     }
 
     /// Returns the primary key to which an entry leads.
     pub(super) fn primary_key<'a>(&self, entry: &'a [u8], value: &'a [u8]) -> Result<&'a [u8]> {
-        if self.unique { Ok(value) } else { Ok(&entry[self.key.extent(entry)?..]) }
+        Ok(self.parts(entry, value)?.1)
+    }
+
+    /// Returns the parts of an entry: the index columns, the primary key to which it leads, and the included columns.
+    pub(super) fn parts<'a>(
+        &self,
+        entry: &'a [u8],
+        value: &'a [u8],
+    ) -> Result<(&'a [u8], &'a [u8], &'a [u8])> {
+        let own = |entry: &'a [u8]| Ok::<_, Error>(entry.split_at(self.key.extent(entry)?));
+        if !self.unique {
+            let (own, key) = own(entry)?;
+            return Ok((own, key, value));
+        }
+        if self.covered.included.is_empty() {
+            return Ok((entry, value, &[]));
+        }
+        let (key, included) = value.split_at(self.covered.primary.extent(value)?);
+        Ok((entry, key, included))
+    }
+
+    /// Returns true if the index has the values of a column.
+    pub(super) fn covers(&self, column: usize) -> bool {
+        self.covered.columns.has(column)
+    }
+
+    /// Returns the columns that the index has of a row, from its entry. `row` is memory for it.
+    pub(super) fn covered<'a>(
+        &'a self,
+        entry: &[u8],
+        value: &[u8],
+        row: &'a mut Vec<u8>,
+    ) -> Result<RowView<'a>> {
+        let (own, key, included) = self.parts(entry, value)?;
+        let covered = &*self.covered;
+        let (own, _) = self.key.decode_first(own)?;
+        let primary = covered.primary.decode(key)?;
+        let mut values = vec![Value::Null; covered.row.columns()];
+        let of_keys = covered.primary.positions().zip(&primary).chain(self.key.positions().zip(&own));
+        of_keys.for_each(|(column, value)| values[column] = value.as_value());
+        if !covered.included.is_empty() {
+            let included = RowView::new(&covered.stored, included)?;
+            for column in &covered.included {
+                values[*column] = included.get(*column)?;
+            }
+        }
+        covered.row.encode_into(&values, row)?;
+        RowView::new(&covered.row, row)
     }
 
     /// Returns the positions of the columns of the index, and then of those of the primary key that it lacks.

@@ -9,10 +9,11 @@
 //! - a boolean: 0 or 1;
 //! - a text or bytes: each byte 0 as 0 255, and 0 0 after the last byte.
 //!
-//! A column in descending order has all bits of these bytes flipped. That turns the order around and, since no value is a
-//! prefix of another one, leaves it a total one.
+//! A column in descending order has all bits of these bytes flipped. Since no value is a prefix of another one, that is
+//! exactly the reverse order, and no flipped value is a prefix of another one.
 
-use super::schema::{Column, ColumnType, KeyColumn, Schema};
+use super::key_column::KeyColumn;
+use super::schema::{Column, ColumnType, Schema};
 use super::value::{OwnedValue, Value};
 use super::view::RowView;
 use super::{corrupt, misfit, unusable};
@@ -142,9 +143,15 @@ impl KeyLayout {
     ///
     /// [`Error::Corruption`] if the key is malformed.
     pub fn decode(&self, key: &[u8]) -> Result<Vec<OwnedValue>> {
+        let (values, rest) = self.decode_first(key)?;
+        if rest.is_empty() { Ok(values) } else { Err(self.corrupt("it goes on behind its last column")) }
+    }
+
+    /// Decodes the values of a key. Returns them, and the bytes behind it.
+    pub(super) fn decode_first<'a>(&self, key: &'a [u8]) -> Result<(Vec<OwnedValue>, &'a [u8])> {
         let mut rest = key;
         let values = self.columns.iter().map(|part| self.pop(part, &mut rest)).collect::<Result<_>>()?;
-        if rest.is_empty() { Ok(values) } else { Err(self.corrupt("it goes on behind its last column")) }
+        Ok((values, rest))
     }
 
     /// Returns the number of bytes at the beginning of `key` that these columns take; more bytes may follow.
@@ -368,8 +375,8 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Returns the byte range of a range of rows, or none if it is empty. `encode` returns the common prefix of all keys
-    /// that begin with some values.
+    /// Returns the byte range of a range of rows, or none if it is empty. `encode` returns the common prefix of all
+    /// keys that begin with some values.
     pub(super) fn of(
         range: &RowRange<'_>,
         encode: impl Fn(&[Value<'_>]) -> Result<Vec<u8>>,
@@ -398,8 +405,8 @@ impl Span {
 /// excluded bound excludes them all.
 ///
 /// In a range of an index, the key is the columns of the index, and then those of the primary key that the index lacks
-/// ([`Table::index_columns`](super::Table::index_columns)). With the primary key `(country, id)`, a bound of an index on
-/// `(town, country)` has up to three values: town, country and id. That holds for unique indexes as well.
+/// ([`Table::index_columns`](super::Table::index_columns)). With the primary key `(country, id)`, a bound of an index
+/// on `(town, country)` has up to three values: town, country and id. That holds for unique indexes as well.
 ///
 /// The lower bound is the one that comes first in the order of the key. For a column in descending order
 /// ([`desc`](super::desc)), that is the greater value.

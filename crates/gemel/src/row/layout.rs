@@ -65,6 +65,8 @@ pub struct Layout {
     changes: u8,
     /// Layouts of the rows that were written before. Each has the columns of today, some of them missing.
     older: Box<[Layout]>,
+    /// Name of the index, in the layout of some columns that an index has.
+    index: Option<Box<str>>,
 }
 
 /// The place of a column. It is small, and separate from the column's name, which only messages need.
@@ -87,6 +89,8 @@ pub(super) enum Place {
     Variable(u16),
     /// A column that was added after the row was written. It is null.
     Missing,
+    /// A column that the index does not have from whose entry the row was made.
+    Uncovered,
 }
 
 impl Slot {
@@ -132,6 +136,17 @@ impl Layout {
         Ok(Self::of_rows(table, schema, &stored, older.len(), older))
     }
 
+    /// Makes the layout of some columns of `schema` that an index has. All others can be neither read nor written.
+    pub(super) fn of_index(table: &str, schema: &Schema, index: &str, columns: &[usize]) -> Self {
+        let stored: Vec<_> = columns.iter().map(|at| schema.columns[*at].stored(*at)).collect();
+        let mut layout = Self::of_rows(table, schema, &stored, 0, Box::default());
+        for slot in layout.slots.iter_mut().filter(|slot| matches!(slot.place, Place::Missing)) {
+            slot.place = Place::Uncovered;
+        }
+        layout.index = Some(index.into());
+        layout
+    }
+
     /// Makes the layout of rows with the columns `stored`, which were written after a number of changes.
     fn of_rows(
         table: &str,
@@ -167,6 +182,7 @@ impl Layout {
             variable: variable.into(),
             changes: changes as u8,
             older,
+            index: None,
         }
     }
 
@@ -261,6 +277,8 @@ impl Layout {
                 }
                 // No column is missing in the layout of new rows.
                 (Place::Missing, _) => return Err(self.misfit(column, *value)),
+                (Place::Uncovered, Value::Null) => {}
+                (Place::Uncovered, _) => return Err(self.uncovered(column)),
             }
             if let Place::Variable(_) = slot.place {
                 let written = row.len() - begin;
@@ -321,6 +339,7 @@ impl Layout {
                 row.splice(begin + old.start..begin + old.end, bytes.iter().copied());
             }
             Place::Missing => return Err(self.misfit(column, value)),
+            Place::Uncovered => return Err(self.uncovered(column)),
         }
         slot.set_null(row, null);
         Ok(())
@@ -358,6 +377,17 @@ impl Layout {
             "table {}: there is no column {column}, only 0 to {}",
             self.table,
             self.slots.len() - 1
+        ))
+    }
+
+    /// Returns the error for a column that the index does not have from whose entry a row was made.
+    #[cold]
+    pub(super) fn uncovered(&self, column: usize) -> Error {
+        Error::Usage(format!(
+            "table {}: index {} does not have column {}: scan the index with its rows, or include the column in it",
+            self.table,
+            self.index.as_deref().unwrap_or_default(),
+            self.columns[column].name
         ))
     }
 

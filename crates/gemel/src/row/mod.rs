@@ -33,6 +33,7 @@ mod difference;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 mod index;
+mod key_column;
 mod keys;
 mod layout;
 mod scan;
@@ -45,11 +46,10 @@ mod view;
 
 pub use alter::ColumnChange;
 pub use cursor::RowCursor;
+pub use key_column::{KeyColumn, asc, desc};
 pub use keys::{KeyLayout, RowRange};
 pub use layout::Layout;
-pub use schema::{
-    Column, ColumnType, IndexDef, KeyColumn, MAX_COLUMNS, MAX_SCALE, Schema, SchemaFault, asc, desc,
-};
+pub use schema::{Column, ColumnType, IndexDef, MAX_COLUMNS, MAX_SCALE, Schema, SchemaFault};
 pub use table::Table;
 pub use value::{OwnedValue, Value};
 pub use view::{RowBuf, RowView};

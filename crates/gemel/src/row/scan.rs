@@ -14,8 +14,14 @@ use std::ops::{Bound, ControlFlow};
 const READ_AHEAD: usize = 256;
 const READ_AHEAD_GROWTH: usize = 4;
 
-/// The key of an index entry, and the primary key to which it leads.
-type Found = (Vec<u8>, Vec<u8>);
+/// An index entry.
+struct Found {
+    entry: Vec<u8>,
+    /// The primary key to which the entry leads.
+    key: Vec<u8>,
+    /// The included columns.
+    included: Vec<u8>,
+}
 
 impl Table {
     /// Passes the rows whose primary key is in `range` to `each`, in key order, until it breaks.
@@ -42,8 +48,8 @@ impl Table {
         failure
     }
 
-    /// Passes the rows that an index has in `range` to `each`, in the order of the index, until it breaks. Rows with equal
-    /// index columns come in the order of the primary key.
+    /// Passes the rows that an index has in `range` to `each`, in the order of the index, until it breaks. Rows with
+    /// equal index columns come in the order of the primary key.
     ///
     /// The bounds may have values of the primary key's columns behind those of the index: see [`RowRange`]. So a scan
     /// goes on after the last row of an earlier one, also among rows with equal index columns:
@@ -101,12 +107,79 @@ impl Table {
     ) -> Result<()> {
         let index = self.index(index)?;
         let Some(span) = index.span(self.primary_key(), range)? else { return Ok(()) };
-        self.walk(bytes, index, &span, direction, &mut |bytes, (entry, key)| {
+        self.walk(bytes, index, &span, direction, &mut |bytes, Found { entry, key, .. }| {
             let row = self.read_encoded(bytes, &key, |row| {
-                if index.entry(&row, &key)?.key == entry { each(row) } else { Ok(ControlFlow::Continue(())) }
+                let is_of_row = index.entry_key(&row, &key)?.0 == entry;
+                if is_of_row { each(row) } else { Ok(ControlFlow::Continue(())) }
             })?;
             Ok(row.unwrap_or(ControlFlow::Continue(())))
         })
+    }
+
+    /// Does the same as [`Table::scan_index`], and reads the index only, not the rows. So `each` gets views that have
+    /// only the columns of the index, of the primary key, and those that the index includes. Reading another column is
+    /// an error; [`Table::index_covers`] tells which ones can be read.
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::row::{ColumnType, IndexDef, RowRange, Schema, Value, asc, desc};
+    /// # use gemel::{Database, Direction, Engine, Isolation, Options};
+    /// # use std::ops::ControlFlow;
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// let schema = Schema::new()
+    ///     .column("id", ColumnType::I64)
+    ///     .column("customer", ColumnType::I32)
+    ///     .column("total", ColumnType::I64)
+    ///     .column("note", ColumnType::Text)
+    ///     .primary_key(["id"])
+    ///     .with_index(IndexDef::new("by_customer", [asc("customer"), desc("id")]).include(["total"]));
+    /// let orders = db.create_table("orders", Engine::Disk, schema)?;
+    /// let mut transaction = db.begin(Isolation::Snapshot)?;
+    /// for (id, customer, total) in [(1, 7, 30), (2, 8, 10), (3, 7, 20)] {
+    ///     let row = [Value::Int(id), Value::Int(customer), Value::Int(total), "gift".into()];
+    ///     orders.insert(&mut transaction, &row)?;
+    /// }
+    /// let (customer, mut totals) = ([Value::Int(7)], Vec::new());
+    /// let range = RowRange::prefix(&customer);
+    /// orders.scan_index_only(&mut transaction, "by_customer", &range, Direction::Forward, |row| {
+    ///     totals.push((row.int(0)?, row.int(2)?));
+    ///     assert!(row.text(3).is_err());
+    ///     Ok(ControlFlow::Continue(()))
+    /// })?;
+    /// assert_eq!(totals, [(3, 20), (1, 30)]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Table::scan_index`].
+    pub fn scan_index_only<B: Bytes + ?Sized>(
+        &self,
+        bytes: &mut B,
+        index: &str,
+        range: &RowRange<'_>,
+        direction: Direction,
+        mut each: impl FnMut(RowView<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
+        let index = self.index(index)?;
+        let Some(span) = index.span(self.primary_key(), range)? else { return Ok(()) };
+        let (mut row, mut failure) = (Vec::new(), Ok(()));
+        let mut step = |entry: &[u8], value: &[u8]| {
+            if !span.has(entry, index.primary_key(entry, value)?) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            each(index.covered(entry, value, &mut row)?)
+        };
+        let (lower, upper) = (span.keys.lower(), span.keys.upper());
+        bytes.scan(&index.keyspace, lower, upper, direction, &mut |entry, value| {
+            step(entry, value).unwrap_or_else(|error| {
+                failure = Err(error);
+                ControlFlow::Break(())
+            })
+        })?;
+        failure
     }
 
     /// Returns a copy of the first row whose primary key is in `range`, or none if there is no such row.
@@ -231,7 +304,7 @@ impl Table {
         if !self.indexes().is_empty() {
             let row = RowView::new(self.layout(), row)?;
             for index in self.indexes() {
-                keys.push(index.entry(&row, key)?.key);
+                keys.push(index.entry_key(&row, key)?.0);
             }
         }
         keys.push(key.to_vec());
@@ -273,10 +346,13 @@ impl Table {
         // entry.
         for index in self.indexes() {
             let mut entries = 0_u64;
-            self.walk(bytes, index, &EntrySpan::all(), Direction::Forward, &mut |bytes, (entry, key)| {
+            self.walk(bytes, index, &EntrySpan::all(), Direction::Forward, &mut |bytes, found| {
                 entries += 1;
-                let right =
-                    self.read_encoded(bytes, &key, |row| Ok(index.entry(&row, &key)?.key == entry))?;
+                let Found { entry, key, included } = found;
+                let right = self.read_encoded(bytes, &key, |row| {
+                    let of_row = index.entry(&row, &key)?;
+                    Ok(of_row.key == entry && of_row.included == included)
+                })?;
                 if right == Some(true) {
                     return Ok(ControlFlow::Continue(()));
                 }
@@ -313,9 +389,9 @@ impl Table {
             }
             let found = read_ahead(bytes, index, span, (lower, upper), direction, ahead)?;
             let full = found.len() == ahead;
-            done = found.last().map(|(entry, _)| entry.clone());
-            for entry in found {
-                if each(bytes, entry)?.is_break() {
+            done = found.last().map(|found| found.entry.clone());
+            for found in found {
+                if each(bytes, found)?.is_break() {
                     return Ok(());
                 }
             }
@@ -338,8 +414,11 @@ fn read_ahead<B: Bytes + ?Sized>(
 ) -> Result<Vec<Found>> {
     let (mut found, mut failure) = (Vec::new(), Ok(()));
     bytes.scan(&index.keyspace, lower, upper, direction, &mut |entry, value| {
-        match index.primary_key(entry, value) {
-            Ok(key) if span.has(entry, key) => found.push((entry.to_vec(), key.to_vec())),
+        match index.parts(entry, value) {
+            Ok((_, key, included)) if span.has(entry, key) => {
+                let [entry, key, included] = [entry, key, included].map(<[u8]>::to_vec);
+                found.push(Found { entry, key, included });
+            }
             Ok(_) => {}
             Err(error) => {
                 failure = Err(error);

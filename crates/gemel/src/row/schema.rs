@@ -1,5 +1,6 @@
 //! Schemas: columns, primary key and secondary indexes, and the faults that a schema may have.
 
+use super::key_column::KeyColumn;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt;
@@ -77,84 +78,6 @@ pub struct Column {
     pub nullable: bool,
 }
 
-/// A column of the primary key or of an index, with its order. [`asc`] and [`desc`] make one, and so does a name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "StoredKeyColumn", into = "StoredKeyColumn")]
-pub struct KeyColumn {
-    /// Name of the column.
-    pub name: String,
-    /// True if the greatest value comes first, and null last.
-    pub descending: bool,
-}
-
-/// Returns the column of a key in ascending order: null first, then the least value.
-///
-/// ```
-/// use gemel::row::{KeyColumn, asc};
-///
-/// assert_eq!(asc("place"), KeyColumn::from("place"));
-/// ```
-#[must_use]
-pub fn asc(name: &str) -> KeyColumn {
-    name.into()
-}
-
-/// Returns the column of a key in descending order: the greatest value first, and null last.
-#[must_use]
-pub fn desc(name: &str) -> KeyColumn {
-    KeyColumn { name: name.to_owned(), descending: true }
-}
-
-/// The name of a column, in ascending order.
-impl From<&str> for KeyColumn {
-    fn from(name: &str) -> Self {
-        Self { name: name.to_owned(), descending: false }
-    }
-}
-
-/// The name of a column, in ascending order.
-impl From<&String> for KeyColumn {
-    fn from(name: &String) -> Self {
-        name.as_str().into()
-    }
-}
-
-impl From<&KeyColumn> for KeyColumn {
-    fn from(column: &KeyColumn) -> Self {
-        column.clone()
-    }
-}
-
-/// Shows the name, and `desc` behind it if the order is descending.
-impl fmt::Display for KeyColumn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.name, if self.descending { " desc" } else { "" })
-    }
-}
-
-/// The columns of a key in a manifest or a dump. Formats from before descending columns have names only.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum StoredKeyColumn {
-    Ascending(String),
-    Ordered { name: String, descending: bool },
-}
-
-impl From<StoredKeyColumn> for KeyColumn {
-    fn from(stored: StoredKeyColumn) -> Self {
-        match stored {
-            StoredKeyColumn::Ascending(name) => Self { name, descending: false },
-            StoredKeyColumn::Ordered { name, descending } => Self { name, descending },
-        }
-    }
-}
-
-impl From<KeyColumn> for StoredKeyColumn {
-    fn from(KeyColumn { name, descending }: KeyColumn) -> Self {
-        if descending { Self::Ordered { name, descending } } else { Self::Ascending(name) }
-    }
-}
-
 /// A secondary index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexDef {
@@ -164,6 +87,40 @@ pub struct IndexDef {
     pub columns: Vec<KeyColumn>,
     /// True if no two rows may have the same values in the indexed columns. Rows with a null there are exempt.
     pub unique: bool,
+    /// Names of further columns whose values the index has, so that a scan of it reads them without the rows
+    /// ([`Table::scan_index_only`](super::Table::scan_index_only)). They are no part of the order, nor of the
+    /// uniqueness. A change of such a column writes the entry of the index.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+}
+
+impl IndexDef {
+    /// Returns an index. Several rows may have the same values in its columns.
+    ///
+    /// ```
+    /// use gemel::row::{IndexDef, asc, desc};
+    ///
+    /// let by_date = IndexDef::new("by_date", [asc("customer"), desc("date")]).include(["total"]);
+    /// assert_eq!(by_date.columns[1], desc("date"));
+    /// ```
+    #[must_use]
+    pub fn new(name: &str, columns: impl IntoIterator<Item = impl Into<KeyColumn>>) -> Self {
+        let columns = columns.into_iter().map(Into::into).collect();
+        Self { name: name.to_owned(), columns, unique: false, include: Vec::new() }
+    }
+
+    /// Returns a unique index. It rejects a second row with the same values in its columns (unless one of them is null).
+    #[must_use]
+    pub fn unique(name: &str, columns: impl IntoIterator<Item = impl Into<KeyColumn>>) -> Self {
+        Self { unique: true, ..Self::new(name, columns) }
+    }
+
+    /// Adds columns whose values the index has beside its own columns and the primary key.
+    #[must_use]
+    pub fn include<'n>(mut self, columns: impl IntoIterator<Item = &'n str>) -> Self {
+        self.include.extend(columns.into_iter().map(str::to_owned));
+        self
+    }
 }
 
 /// The columns, primary key and indexes of a table. [`Schema::check`] validates them.
@@ -251,23 +208,19 @@ impl Schema {
     /// Adds an index. Several rows may have the same values in its columns.
     #[must_use]
     pub fn index(self, name: &str, columns: impl IntoIterator<Item = impl Into<KeyColumn>>) -> Self {
-        self.with_index(name, columns, false)
+        self.with_index(IndexDef::new(name, columns))
     }
 
     /// Adds a unique index. It rejects a second row with the same values in its columns (unless one of them is null).
     #[must_use]
     pub fn unique_index(self, name: &str, columns: impl IntoIterator<Item = impl Into<KeyColumn>>) -> Self {
-        self.with_index(name, columns, true)
+        self.with_index(IndexDef::unique(name, columns))
     }
 
-    fn with_index(
-        mut self,
-        name: &str,
-        columns: impl IntoIterator<Item = impl Into<KeyColumn>>,
-        unique: bool,
-    ) -> Self {
-        let columns = columns.into_iter().map(Into::into).collect();
-        self.indexes.push(IndexDef { name: name.to_owned(), columns, unique });
+    /// Adds an index.
+    #[must_use]
+    pub fn with_index(mut self, index: IndexDef) -> Self {
+        self.indexes.push(index);
         self
     }
 
@@ -316,9 +269,26 @@ impl Schema {
             } else if !names.insert(&index.name) {
                 faults.push(SchemaFault::DuplicateIndex(index.name.clone()));
             }
-            self.check_key(&format!("index {}", index.name), &index.columns, &mut faults);
+            let key = format!("index {}", index.name);
+            self.check_key(&key, &index.columns, &mut faults);
+            self.check_included(&key, index, &mut faults);
         }
         if faults.is_empty() { Ok(()) } else { Err(faults) }
+    }
+
+    /// Checks the included columns of an index, which `key` names.
+    fn check_included(&self, key: &str, index: &IndexDef, faults: &mut Vec<SchemaFault>) {
+        let mut names: HashSet<&String> = index.columns.iter().map(|column| &column.name).collect();
+        for name in &index.include {
+            let (key, column) = (key.to_owned(), name.clone());
+            if self.position(name).is_none() {
+                faults.push(SchemaFault::UnknownColumn { key, column });
+            } else if self.primary_key.iter().any(|primary| primary.name == *name) {
+                faults.push(SchemaFault::IncludedPrimaryKey { key, column });
+            } else if !names.insert(name) {
+                faults.push(SchemaFault::RepeatedColumn { key, column });
+            }
+        }
     }
 
     fn check_key(&self, key: &str, columns: &[KeyColumn], faults: &mut Vec<SchemaFault>) {
@@ -380,6 +350,14 @@ pub enum SchemaFault {
         /// Name of the column.
         column: String,
     },
+    /// An index includes a column of the primary key.
+    #[error("{key} includes column {column} of the primary key, which each index has: leave it out")]
+    IncludedPrimaryKey {
+        /// The index.
+        key: String,
+        /// Name of the column.
+        column: String,
+    },
     /// A column of the primary key may be null.
     #[error("column {0} of the primary key is nullable: make it not nullable")]
     NullablePrimaryKey(String),
@@ -393,6 +371,7 @@ pub enum SchemaFault {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key_column::{asc, desc};
     use super::*;
 
     #[test]
@@ -405,7 +384,8 @@ mod tests {
             .primary_key(["b", "x", "b"])
             .index("i", [""; 0])
             .unique_index("i", ["y"])
-            .index("", ["b"]);
+            .index("", ["b"])
+            .with_index(IndexDef::new("k", ["a"]).include(["a", "b", "z"]));
         let key = || "the primary key".to_owned();
         let mut faults = schema.check().unwrap_err();
         let mut expected = vec![
@@ -419,6 +399,9 @@ mod tests {
             SchemaFault::DuplicateIndex("i".into()),
             SchemaFault::UnknownColumn { key: "index i".into(), column: "y".into() },
             SchemaFault::UnnamedIndex,
+            SchemaFault::RepeatedColumn { key: "index k".into(), column: "a".into() },
+            SchemaFault::IncludedPrimaryKey { key: "index k".into(), column: "b".into() },
+            SchemaFault::UnknownColumn { key: "index k".into(), column: "z".into() },
         ];
         let order = |fault: &SchemaFault| fault.to_string();
         faults.sort_by_key(order);
@@ -461,6 +444,11 @@ mod tests {
         let json = serde_json::to_string(&ordered).unwrap();
         assert!(json.contains("\"columns\":[{\"name\":\"price\",\"descending\":true},\"id\"]"), "{json}");
         assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), ordered);
+        assert!(!json.contains("include"), "{json}");
+        let covering = ordered.with_index(IndexDef::unique("covering", ["id"]).include(["price"]));
+        let json = serde_json::to_string(&covering).unwrap();
+        assert!(json.contains("\"unique\":true,\"include\":[\"price\"]"), "{json}");
+        assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), covering);
     }
 }
 

@@ -11,10 +11,20 @@ use super::value::Value;
 use super::view::{ColumnSet, RowBuf, RowView};
 use super::{Bytes, corrupt};
 use crate::error::{Error, Result};
-use crate::key::MAX_KEY_BYTES;
+use crate::key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use crate::keyspace::Keyspace;
 use crate::transaction::Transaction;
 use std::fmt::Write as _;
+
+/// The part of a row's index entry that a change of the row concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    None,
+    /// The included columns only.
+    Value,
+    /// The key: the entry is another one, or new.
+    Key,
+}
 
 /// A table of a database.
 #[derive(Clone, Debug)]
@@ -91,6 +101,16 @@ impl Table {
     /// [`Error::Usage`] if the index does not exist.
     pub fn index_columns(&self, index: &str) -> Result<Vec<usize>> {
         Ok(self.index(index)?.positions(&self.key))
+    }
+
+    /// Returns true if an index has the values of a column: it is one of its own, of the primary key, or of those that
+    /// it includes ([`IndexDef::include`](super::IndexDef::include)). Then [`Table::scan_index_only`] reads it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Usage`] if the index does not exist.
+    pub fn index_covers(&self, index: &str, column: usize) -> Result<bool> {
+        Ok(column < self.layout.columns() && self.index(index)?.covers(column))
     }
 
     /// Returns the keyspace of the table's rows.
@@ -173,8 +193,8 @@ impl Table {
                 self.key.describe(&key),
             )));
         }
-        let entries = self.free_entries(bytes, &row.view(), &key, |_| true)?;
-        self.make_room(bytes, entries.iter().map(|(_, entry)| &*entry.key), &key, row.as_bytes().len())?;
+        let entries = self.free_entries(bytes, &row.view(), &key, |_| Change::Key)?;
+        self.make_room(bytes, entries.iter().map(|(_, entry)| entry.lengths()), &key, row.as_bytes().len())?;
         self.write_entries(bytes, &key, &entries)?;
         bytes.put(&self.rows, &key, row.as_bytes())
     }
@@ -257,16 +277,16 @@ impl Table {
             }
             Vec::new()
         } else {
-            let entries =
-                |row: RowView<'_>| self.indexes.iter().map(|index| index.entry(&row, &key)).collect();
-            match self.read_encoded::<_, Vec<Entry>>(bytes, &key, entries)? {
+            let entry = |row: &RowView<'_>, index: &Index| Ok(index.entry_key(row, &key)?.0);
+            let entries = |row: RowView<'_>| self.indexes.iter().map(|index| entry(&row, index)).collect();
+            match self.read_encoded::<_, Vec<Vec<u8>>>(bytes, &key, entries)? {
                 Some(entries) => entries,
                 None => return Ok(false),
             }
         };
-        self.make_room(bytes, entries.iter().map(|entry| &*entry.key), &key, 0)?;
+        self.make_room(bytes, entries.iter().map(|entry| (entry.len(), 0)), &key, 0)?;
         for (index, entry) in self.indexes.iter().zip(&entries) {
-            bytes.delete(&index.keyspace, &entry.key)?;
+            bytes.delete(&index.keyspace, entry)?;
         }
         bytes.delete(&self.rows, &key)?;
         Ok(true)
@@ -282,22 +302,28 @@ impl Table {
         concerns: impl Fn(&Index) -> bool,
     ) -> Result<()> {
         let mut gone = Vec::new();
-        let mut same = vec![false; self.indexes.len()];
+        let mut changes = vec![Change::Key; self.indexes.len()];
         if let Some(old) = old {
-            for (index, same) in self.indexes.iter().zip(&mut same) {
-                *same = !concerns(index);
-                if !*same {
-                    let (before, after) = (index.entry(&old, key)?, index.entry(&row.view(), key)?);
-                    *same = before.key == after.key;
-                    if !*same {
-                        gone.push((&index.keyspace, before.key));
-                    }
+            for (index, change) in self.indexes.iter().zip(&mut changes) {
+                if !concerns(index) {
+                    *change = Change::None;
+                    continue;
+                }
+                let (before, after) = (index.entry(&old, key)?, index.entry(&row.view(), key)?);
+                *change = match (before.key == after.key, before.included == after.included) {
+                    (true, true) => Change::None,
+                    (true, false) => Change::Value,
+                    (false, _) => Change::Key,
+                };
+                if *change == Change::Key {
+                    gone.push((&index.keyspace, before.key));
                 }
             }
         }
-        let entries = self.free_entries(bytes, &row.view(), key, |at| !same[at])?;
-        let keys = gone.iter().map(|(_, key)| &**key).chain(entries.iter().map(|(_, entry)| &*entry.key));
-        self.make_room(bytes, keys, key, row.as_bytes().len())?;
+        let entries = self.free_entries(bytes, &row.view(), key, |at| changes[at])?;
+        let lengths = entries.iter().map(|(_, entry)| entry.lengths());
+        let lengths = gone.iter().map(|(_, key)| (key.len(), 0)).chain(lengths);
+        self.make_room(bytes, lengths, key, row.as_bytes().len())?;
         for (keyspace, entry) in gone {
             bytes.delete(keyspace, &entry)?;
         }
@@ -305,23 +331,25 @@ impl Table {
         bytes.put(&self.rows, key, row.as_bytes())
     }
 
-    /// Returns the entries of a row in the indexes for which `wanted` is true, by position. Fails if another row has
-    /// such an entry in a unique index.
+    /// Returns the entries of a row in the indexes in which they change. `change` gets the position of an index. Fails if
+    /// another row has a new entry's key in a unique index.
     fn free_entries<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
         row: &RowView<'_>,
         key: &[u8],
-        wanted: impl Fn(usize) -> bool,
+        change: impl Fn(usize) -> Change,
     ) -> Result<Vec<(&Index, Entry)>> {
         let mut entries = Vec::new();
         for (at, index) in self.indexes.iter().enumerate() {
-            if !wanted(at) {
+            let change = change(at);
+            if change == Change::None {
                 continue;
             }
             let entry = index.entry(row, key)?;
-            self.check_length(&index.name, &entry.key)?;
+            self.check_entry(index, &entry, key)?;
             if entry.constrained
+                && change == Change::Key
                 && let Some(other) = bytes.get(&index.keyspace, &entry.key)?
             {
                 return Err(Error::Constraint(format!(
@@ -330,7 +358,7 @@ impl Table {
                     self.name(),
                     index.name,
                     index.key.describe(&entry.key),
-                    self.key.describe(&other),
+                    self.key.describe(index.primary_key(&entry.key, &other)?),
                 )));
             }
             entries.push((index, entry));
@@ -338,25 +366,26 @@ impl Table {
         Ok(entries)
     }
 
-    /// Makes room for the writes of index entries, with these keys, and of the row with the primary key `key`. So none is
-    /// rejected after another one was made.
-    fn make_room<'k, B: Bytes + ?Sized>(
+    /// Makes room for the writes of index entries, with keys and included columns of these lengths, and of the row with
+    /// the primary key `key`. So none is rejected after another one was made.
+    fn make_room<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
-        entries: impl Iterator<Item = &'k [u8]>,
+        entries: impl Iterator<Item = (usize, usize)>,
         key: &[u8],
         row: usize,
     ) -> Result<()> {
-        let (mut count, mut keys) = (0, 0);
-        for entry in entries {
+        let (mut count, mut keys, mut included) = (0, 0, 0);
+        for (key, value) in entries {
             count += 1;
-            keys += entry.len();
+            keys += key;
+            included += value;
         }
         if count == 0 {
             return Ok(());
         }
-        // The value of an entry is the primary key, or empty.
-        let values = if row == 0 { 0 } else { row + count * key.len() };
+        // The value of an entry is the primary key, or nothing, and the included columns.
+        let values = if row == 0 { 0 } else { row + count * key.len() + included };
         bytes.make_room(&self.rows, count + 1, keys + key.len(), values)
     }
 
@@ -367,7 +396,7 @@ impl Table {
         entries: &[(&Index, Entry)],
     ) -> Result<()> {
         entries.iter().try_for_each(|(index, entry)| {
-            bytes.put(&index.keyspace, &entry.key, if index.unique { key } else { &[] })
+            bytes.put(&index.keyspace, &entry.key, &index.value(key, &entry.included))
         })
     }
 
@@ -377,6 +406,21 @@ impl Table {
         self.key.encode_row(row, &mut key)?;
         self.check_length("primary key", &key)?;
         Ok(key)
+    }
+
+    /// Checks the lengths of an entry's key and value.
+    pub(super) fn check_entry(&self, index: &Index, entry: &Entry, key: &[u8]) -> Result<()> {
+        self.check_length(&index.name, &entry.key)?;
+        let value = entry.included.len() + if index.unique { key.len() } else { 0 };
+        if value <= MAX_VALUE_BYTES {
+            return Ok(());
+        }
+        Err(Error::Capacity(format!(
+            "table {}, {}: the included columns and the primary key have {value} bytes: \
+             shorten them until they have at most {MAX_VALUE_BYTES}",
+            self.name(),
+            index.name
+        )))
     }
 
     /// Checks a key's length. The transaction checks it too, but then something else may have been written already.

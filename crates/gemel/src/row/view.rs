@@ -64,7 +64,8 @@ impl<'a> RowView<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Usage`] if the column does not exist, [`Error::Corruption`] if its bytes are malformed.
+    /// [`Error::Usage`] if the column does not exist, or is none of the index that is scanned without its rows;
+    /// [`Error::Corruption`] if its bytes are malformed.
     #[inline]
     pub fn get(&self, column: usize) -> Result<Value<'a>> {
         let slot = self.stored.slot(column)?;
@@ -83,6 +84,7 @@ impl<'a> RowView<'a> {
                 }
             }
             Place::Missing => Some(Value::Null),
+            Place::Uncovered => return Err(self.layout.uncovered(column)),
         };
         value.ok_or_else(|| self.malformed(column))
     }
@@ -103,7 +105,11 @@ impl<'a> RowView<'a> {
     /// [`Error::Usage`] if the column does not exist.
     pub fn is_null(&self, column: usize) -> Result<bool> {
         let slot = self.stored.slot(column)?;
-        Ok(matches!(slot.place, Place::Missing) || slot.is_null(self.bytes))
+        match slot.place {
+            Place::Missing => Ok(true),
+            Place::Uncovered => Err(self.layout.uncovered(column)),
+            Place::Fixed { .. } | Place::Variable(_) => Ok(slot.is_null(self.bytes)),
+        }
     }
 
     /// Returns the value of an integer column.
@@ -229,6 +235,7 @@ impl fmt::Debug for RowView<'_> {
         for (position, column) in self.layout.described().iter().enumerate() {
             match self.get(position) {
                 Ok(value) => map.entry(&column.name, &format_args!("{value}")),
+                Err(Error::Usage(_)) => continue,
                 Err(_) => map.entry(&column.name, &format_args!("malformed")),
             };
         }
@@ -330,6 +337,10 @@ impl ColumnSet {
     /// Adds a column, which must exist in the table.
     pub(super) fn add(&mut self, column: usize) {
         self.0[column / 64] |= 1 << (column % 64);
+    }
+
+    pub(super) fn has(&self, column: usize) -> bool {
+        self.0[column / 64] & 1 << (column % 64) != 0
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Dumps that are loaded: nothing is lost.
 
 use super::{good, insert, open, rows};
-use gemel::row::{ColumnType, OwnedValue, Schema, asc, desc};
+use gemel::row::{ColumnType, IndexDef, OwnedValue, Schema, asc, desc};
 use gemel::{Engine, Isolation};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -61,7 +61,8 @@ fn all_kinds() -> Schema {
         schema = schema.column(&format!("c{number}"), kind).nullable(&format!("null \"{number}\""), kind);
     }
     let schema = schema.column("id", ColumnType::I32).primary_key([asc("c5"), desc("id")]);
-    schema.index("by", [desc("c8"), asc("null \"6\"")])
+    let by = IndexDef::new("by", [desc("c8"), asc("null \"6\"")]).include(["c6", "null \"5\""]);
+    schema.with_index(by)
 }
 
 #[test]

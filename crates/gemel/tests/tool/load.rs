@@ -175,13 +175,13 @@ fn each_damage_of_a_dump_names_its_line_and_changes_nothing() {
 fn a_dump_that_this_version_can_not_read_is_not_called_damaged() {
     let directory = tempfile::tempdir().unwrap();
     let (to, file) = (directory.path().join("to"), directory.path().join("dump"));
-    fs::write(&file, "{\"gemel_dump\":3}\n{\"anything\":[]}\n").unwrap();
+    fs::write(&file, "{\"gemel_dump\":4}\n{\"anything\":[]}\n").unwrap();
     bad(
         "load",
         &to,
         &[file.to_str().unwrap()],
         3,
-        &["dump, line 1: the dump has format 3", "formats 1 to 2"],
+        &["dump, line 1: the dump has format 4", "formats 1 to 3"],
     );
     bad("load", &to, &["/no/such/file"], 3, &["can't open /no/such/file"]);
     bad("load", &to, &[directory.path().to_str().unwrap()], 3, &["can't read"]);
@@ -198,7 +198,7 @@ fn two_parts(rows: impl Iterator<Item = (i64, i64)>) -> String {
                   {\"name\":\"n\",\"kind\":\"i64\",\"nullable\":false}],\"primary_key\":[\"id\"],\
                   \"indexes\":[{\"name\":\"by_n\",\"columns\":[\"n\"],\"unique\":true}]}}\n";
     let first = format!("{{\"table\":\"first\",{schema}[1,1]\n{{\"rows\":1}}\n");
-    let (mut dump, mut count) = (format!("{{\"gemel_dump\":2}}\n{first}{{\"table\":\"second\",{schema}"), 0);
+    let (mut dump, mut count) = (format!("{{\"gemel_dump\":3}}\n{first}{{\"table\":\"second\",{schema}"), 0);
     for (id, n) in rows {
         count += 1;
         writeln!(dump, "[{id},{n}]").unwrap();

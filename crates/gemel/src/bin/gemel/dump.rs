@@ -1,11 +1,11 @@
 //! `gemel dump`: tables and keyspaces as lines of JSON, which `gemel load` reads.
 //!
-//! The first line is `{"gemel_dump":2}`, with the number of the format. Each part begins with a line that describes it,
+//! The first line is `{"gemel_dump":3}`, with the number of the format. Each part begins with a line that describes it,
 //! has an array in a line for each row, and ends with the number of its rows. The last line has the number of parts. So
 //! a dump that was cut short is found.
 //!
 //! ```text
-//! {"gemel_dump":2}
+//! {"gemel_dump":3}
 //! {"table":"orders","engine":"disk","schema":{"columns":[…],"primary_key":["number"],"indexes":[…]}}
 //! [1,"ring",null]
 //! {"rows":1}
@@ -16,6 +16,7 @@
 //! ```
 //!
 //! A column of a key is its name or, in descending order, `{"name":"number","descending":true}`. Format 1 has names only.
+//! Formats up to 2 have no columns that an index includes.
 
 use crate::arguments::Arguments;
 use crate::failure::{GOOD, Outcome};
@@ -28,7 +29,7 @@ use std::io::Write;
 use std::ops::{Bound, ControlFlow};
 
 /// The format that this version writes, and the newest that it reads.
-pub(crate) const FORMAT: u64 = 2;
+pub(crate) const FORMAT: u64 = 3;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {

@@ -127,7 +127,11 @@ fn write_schema(out: &mut Out, table: &Table, engine: Engine) -> Outcome {
     writeln!(out, "  primary key ({})", listed(&schema.primary_key))?;
     for index in &schema.indexes {
         let unique = if index.unique { "unique " } else { "" };
-        writeln!(out, "  {unique}index {} ({})", escape(index.name.as_bytes()), listed(&index.columns))?;
+        write!(out, "  {unique}index {} ({})", escape(index.name.as_bytes()), listed(&index.columns))?;
+        match index.include.is_empty() {
+            true => writeln!(out)?,
+            false => writeln!(out, " including ({})", index.include.join(", "))?,
+        }
     }
     Ok(())
 }
@@ -169,7 +173,11 @@ fn table_json(table: &Table, engine: Engine) -> String {
     });
     let indexes = schema.indexes.iter().map(|index| {
         let (name, columns) = (quote(&index.name), key_json(&index.columns));
-        format!("{{\"name\":{name},\"columns\":[{columns}],\"unique\":{}}}", index.unique)
+        let include = quoted(&index.include);
+        format!(
+            "{{\"name\":{name},\"columns\":[{columns}],\"unique\":{},\"include\":[{include}]}}",
+            index.unique
+        )
     });
     format!(
         "{{\"name\":{},\"engine\":\"{}\",\"columns\":[{}],\"primary_key\":[{}],\"indexes\":[{}]}}",
