@@ -143,7 +143,8 @@ fn phases(
 }
 
 fn measure(path: &Path, engine: Engine, length: Duration) -> gemel::Result<()> {
-    let options = Options { durability: Durability::Relaxed(Duration::from_millis(10)), ..Options::default() };
+    let options =
+        Options { durability: Durability::Relaxed(Duration::from_millis(10)), ..Options::default() };
     let db = Database::open(path, options)?;
     let rows = db.keyspace("rows", engine)?;
     let mut transaction = db.begin(Isolation::Snapshot)?;

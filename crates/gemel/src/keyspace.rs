@@ -57,7 +57,7 @@ impl PartKind {
 /// An ordered map from byte keys to byte values, in one engine. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Keyspace {
-    /// The copy of a database that the handle is of.
+    /// The opening of a database that the handle is of.
     pub(crate) owner: u64,
     pub(crate) id: KeyspaceId,
     pub(crate) engine: u8,

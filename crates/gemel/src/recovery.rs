@@ -7,7 +7,7 @@ use crate::disk::DiskEngine;
 use crate::engine::{Engine as _, Handle, Write};
 use crate::error::{Error, Result};
 use crate::files::Files;
-use crate::ids::{KeyspaceId, MAX_ENGINES};
+use crate::ids::{self, KeyspaceId, MAX_ENGINES};
 use crate::key::Key;
 use crate::keyspace::{Engine, Keyspace};
 use crate::keyspaces::{Numbers, ROOM};
@@ -185,8 +185,9 @@ pub(crate) fn recover(
         LogMode::PerEngine => Logs::PerEngine(logs),
     };
     let engines: Vec<Arc<dyn crate::engine::Engine>> = vec![memory.clone(), disk.clone()];
-    // Copies of one database that are open in one process have different owners: each incarnation is a random number.
-    let owner = manifest.database ^ manifest.incarnation;
+    // Another one for each opening. Numbers of transactions begin anew then, and numbers of keyspaces may be used again: a
+    // handle of an earlier opening could mean another keyspace, and a cursor another transaction.
+    let owner = ids::random();
     let core = Arc::new(Coordinator::new(owner, engines, logs, options.clone(), Some(lock)));
     *core.keyspaces.write() = manifest.keyspaces.iter().map(|entry| handle(owner, entry)).collect();
     undecided.reinstate(&core, &known, &directory.join(names[0]))?;

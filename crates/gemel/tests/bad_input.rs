@@ -270,7 +270,7 @@ fn savepoints_and_cursors_of_another_transaction_and_savepoints_that_are_gone_ar
 
     let all = Bound::Unbounded;
     let mut cursor = transaction.cursor(&keyspace, all, all).unwrap();
-    assert_words(&usage(cursor.next(&mut other)), &["belongs to another transaction"]);
+    assert_words(&usage(cursor.next(&mut other)), &["belongs to transaction", "this is transaction"]);
     usage(cursor.prev(&mut foreign));
     let crossed = (Bound::Included(&b"b"[..]), Bound::Excluded(&b"a"[..]));
     let mut nowhere = transaction.cursor(&keyspace, crossed.0, crossed.1).unwrap();

@@ -16,11 +16,72 @@ use std::ops::Bound;
 ///
 /// A row whose key changes may be returned again: updating an index column while a cursor walks that index moves the
 /// row in front of the cursor or behind it.
+///
+/// A cursor borrows nothing, so it can be kept beside its transaction: in a struct, in a map by name, and on another
+/// thread, if the transaction goes there too. It may outlive the handle that made it.
+///
+/// ```
+/// use gemel::row::{ColumnType, RowCursor, RowRange, Schema, Table, Value};
+/// use gemel::{Database, Engine, Isolation, Options, Transaction};
+/// use std::collections::HashMap;
+/// use std::ops::Bound;
+///
+/// /// A session of a server: a transaction and its open portals, by name.
+/// struct Session {
+///     transaction: Transaction,
+///     portals: HashMap<String, RowCursor>,
+/// }
+///
+/// impl Session {
+///     fn open(&mut self, portal: &str, table: &Table, range: &RowRange<'_>) -> gemel::Result<()> {
+///         self.portals.insert(portal.to_owned(), table.cursor(&self.transaction, range)?);
+///         Ok(())
+///     }
+///
+///     /// Returns the numbers of at most `most` more rows of a portal.
+///     fn fetch(&mut self, portal: &str, most: usize) -> gemel::Result<Vec<i64>> {
+///         let Some(cursor) = self.portals.get_mut(portal) else { return Ok(Vec::new()) };
+///         let mut numbers = Vec::new();
+///         while numbers.len() < most {
+///             let Some(row) = cursor.next(&mut self.transaction)? else { break };
+///             numbers.push(row.int(0)?);
+///         }
+///         Ok(numbers)
+///     }
+/// }
+///
+/// # fn main() -> gemel::Result<()> {
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let db = Database::open(directory.path().join("db"), Options::default())?;
+/// let schema = Schema::new().column("number", ColumnType::I64).primary_key(["number"]);
+/// let orders = db.create_table("orders", Engine::Memory, schema)?;
+/// let mut session = Session { transaction: db.begin(Isolation::Snapshot)?, portals: HashMap::new() };
+/// for number in 1..=5 {
+///     orders.insert(&mut session.transaction, &[Value::Int(number)])?;
+/// }
+/// session.open("all", &orders, &RowRange::all())?;
+/// session.open("late", &orders, &RowRange::new(Bound::Included(&[Value::Int(4)]), Bound::Unbounded))?;
+/// drop(orders);
+/// assert_eq!(session.fetch("all", 2)?, [1, 2]);
+/// assert_eq!(session.fetch("late", 1)?, [4]);
+/// assert_eq!(session.fetch("all", 2)?, [3, 4]);
+/// assert_eq!(session.fetch("late", 9)?, [5]);
+/// session.portals.remove("late");
+/// session.transaction.commit()?.wait()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// [`Transaction::rollback_to`] closes no cursor, not even one that was made after the savepoint. A cursor is a place: it
+/// stays where it is, and its next step sees the rows as they are now. A cursor whose transaction has ended can't be
+/// used any more: with another transaction each step is an error, in all databases. After the table was truncated,
+/// dropped or moved, or columns were added or dropped, a step does what every read of the transaction through the same
+/// handle does: it returns the rows of the transaction's snapshot, or the error that says what has become of the table.
 #[derive(Debug)]
-pub struct RowCursor<'a> {
-    table: &'a Table,
-    /// The index in whose order it goes; none for the primary key.
-    index: Option<&'a Index>,
+pub struct RowCursor {
+    table: Table,
+    /// Number of the index in whose order it goes; none for the primary key.
+    index: Option<usize>,
     cursor: Cursor,
     /// True if it reads the index only, not the rows.
     is_index_only: bool,
@@ -61,11 +122,11 @@ impl Table {
     ///
     /// [`Error::Constraint`](crate::Error::Constraint) if the values of the bounds do not fit the key, and the errors
     /// of [`Transaction::cursor`].
-    pub fn cursor(&self, transaction: &Transaction, range: &RowRange<'_>) -> Result<RowCursor<'_>> {
+    pub fn cursor(&self, transaction: &Transaction, range: &RowRange<'_>) -> Result<RowCursor> {
         let span = self.primary_key().span(range)?;
         let cursor = over(transaction, self.rows(), span.as_ref())?;
         Ok(RowCursor {
-            table: self,
+            table: self.clone(),
             index: None,
             cursor,
             is_index_only: false,
@@ -85,14 +146,15 @@ impl Table {
         transaction: &Transaction,
         index: &str,
         range: &RowRange<'_>,
-    ) -> Result<RowCursor<'_>> {
-        let index = self.index(index)?;
+    ) -> Result<RowCursor> {
+        let number = self.index_number(index)?;
+        let index = &self.indexes()[number];
         let span = index.span(self.primary_key(), range)?;
         let cursor = over(transaction, &index.keyspace, span.as_ref().map(|span| &span.keys))?;
         let span = span.unwrap_or_else(EntrySpan::all);
         Ok(RowCursor {
-            table: self,
-            index: Some(index),
+            table: self.clone(),
+            index: Some(number),
             cursor,
             is_index_only: false,
             span,
@@ -111,7 +173,7 @@ impl Table {
         transaction: &Transaction,
         index: &str,
         range: &RowRange<'_>,
-    ) -> Result<RowCursor<'_>> {
+    ) -> Result<RowCursor> {
         Ok(RowCursor { is_index_only: true, ..self.cursor_index(transaction, index, range)? })
     }
 }
@@ -124,7 +186,12 @@ fn over(transaction: &Transaction, keyspace: &Keyspace, span: Option<&Span>) -> 
     }
 }
 
-impl RowCursor<'_> {
+/// Returns the index of a number.
+fn ordered_by(table: &Table, index: Option<usize>) -> Option<&Index> {
+    index.map(|number| &table.indexes()[number])
+}
+
+impl RowCursor {
     /// Moves past the next row of the range, and returns it. Returns none, and does not move, if no row is left.
     ///
     /// # Errors
@@ -154,7 +221,7 @@ impl RowCursor<'_> {
     /// the errors of [`Cursor::seek`].
     pub fn seek(&mut self, values: &[Value<'_>]) -> Result<()> {
         let primary = self.table.primary_key();
-        let target = match self.index {
+        let target = match ordered_by(&self.table, self.index) {
             None => Target::Key(primary.encode_prefix(values)?),
             Some(index) => index.target(primary, values)?,
         };
@@ -171,7 +238,9 @@ impl RowCursor<'_> {
 
     /// Moves to the place that was sought, before or after the entry on which it depends.
     fn find(&mut self, transaction: &mut Transaction) -> Result<()> {
-        let (Some(index), Some((entry, sought))) = (self.index, &self.sought) else { return Ok(()) };
+        let (Some(index), Some((entry, sought))) = (ordered_by(&self.table, self.index), &self.sought) else {
+            return Ok(());
+        };
         let mut is_before = Ok(false);
         transaction.read(&index.keyspace, entry, |value| {
             is_before = index.primary_key(entry, value).map(|key| key < &**sought);
@@ -205,14 +274,13 @@ impl RowCursor<'_> {
         transaction: &mut Transaction,
         step: impl for<'c> Fn(&'c mut Cursor, &mut Transaction) -> Result<Option<(&'c [u8], &'c [u8])>>,
     ) -> Result<Option<RowView<'_>>> {
-        let table = self.table;
-        let layout = table.layout();
-        let Some(index) = self.index else {
+        self.find(transaction)?;
+        let layout = self.table.layout();
+        let Some(index) = ordered_by(&self.table, self.index) else {
             return step(&mut self.cursor, transaction)?
                 .map(|(_, row)| RowView::new(layout, row))
                 .transpose();
         };
-        self.find(transaction)?;
         while let Some((entry, value)) = step(&mut self.cursor, transaction)? {
             let key = index.primary_key(entry, value)?;
             if !self.span.has(entry, key) {
@@ -227,7 +295,7 @@ impl RowCursor<'_> {
                 row.clear();
                 row.extend_from_slice(bytes);
             };
-            if transaction.read(table.rows(), key, copy)?.is_none() {
+            if transaction.read(self.table.rows(), key, copy)?.is_none() {
                 continue;
             }
             // At read committed, the row may have changed since its entry was read.

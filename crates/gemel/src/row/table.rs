@@ -15,6 +15,7 @@ use crate::key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use crate::keyspace::Keyspace;
 use crate::transaction::Transaction;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// The part of a row's index entry that a change of the row concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +27,16 @@ enum Change {
     Key,
 }
 
-/// A table of a database.
+/// A table of a database. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Table {
+    parts: Arc<Parts>,
+}
+
+/// The parts of a table, which all clones of a handle share. One pointer: threads that open cursors over one table clone
+/// it at the same time.
+#[derive(Debug)]
+struct Parts {
     schema: Schema,
     layout: Layout,
     key: KeyLayout,
@@ -57,31 +65,32 @@ impl Table {
             .zip(indexes)
             .map(|(index, keyspace)| Index::new(name, &schema, &key, index, keyspace))
             .collect::<Result<_>>()?;
-        Ok(Self { layout, key_columns: key.positions().collect(), key, rows, indexes, schema })
+        let parts = Parts { layout, key_columns: key.positions().collect(), key, rows, indexes, schema };
+        Ok(Self { parts: Arc::new(parts) })
     }
 
     /// Returns the table's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.layout.table()
+        self.parts.layout.table()
     }
 
     /// Returns the table's schema.
     #[must_use]
     pub fn schema(&self) -> &Schema {
-        &self.schema
+        &self.parts.schema
     }
 
     /// Returns the codec of the table's rows.
     #[must_use]
     pub fn layout(&self) -> &Layout {
-        &self.layout
+        &self.parts.layout
     }
 
     /// Returns the codec of the table's primary key.
     #[must_use]
     pub fn primary_key(&self) -> &KeyLayout {
-        &self.key
+        &self.parts.key
     }
 
     /// Returns the position of a column in the table's rows. Call it once, not for each row.
@@ -90,7 +99,7 @@ impl Table {
     ///
     /// [`Error::Usage`] if the column does not exist.
     pub fn column(&self, name: &str) -> Result<usize> {
-        self.layout.column(name)
+        self.parts.layout.column(name)
     }
 
     /// Returns the positions of the columns in whose order an index has the rows: its own columns, and then those of the
@@ -100,7 +109,7 @@ impl Table {
     ///
     /// [`Error::Usage`] if the index does not exist.
     pub fn index_columns(&self, index: &str) -> Result<Vec<usize>> {
-        Ok(self.index(index)?.positions(&self.key))
+        Ok(self.index(index)?.positions(&self.parts.key))
     }
 
     /// Returns true if an index has the values of a column: it is one of its own, of the primary key, or of those that
@@ -110,12 +119,12 @@ impl Table {
     ///
     /// [`Error::Usage`] if the index does not exist.
     pub fn index_covers(&self, index: &str, column: usize) -> Result<bool> {
-        Ok(column < self.layout.columns() && self.index(index)?.covers(column))
+        Ok(column < self.parts.layout.columns() && self.index(index)?.covers(column))
     }
 
     /// Returns the keyspace of the table's rows.
     pub(crate) fn rows(&self) -> &Keyspace {
-        &self.rows
+        &self.parts.rows
     }
 
     /// Passes the row with a primary key to `found`. Returns none if the row does not exist.
@@ -129,7 +138,7 @@ impl Table {
         key: &[Value<'_>],
         found: impl FnOnce(RowView<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
-        let key = self.key.encode(key)?;
+        let key = self.parts.key.encode(key)?;
         self.read_encoded(bytes, &key, found)
     }
 
@@ -140,9 +149,9 @@ impl Table {
         found: impl FnOnce(RowView<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
         let (mut found, mut result) = (Some(found), None);
-        bytes.read(&self.rows, key, &mut |row| {
+        bytes.read(&self.parts.rows, key, &mut |row| {
             if let Some(found) = found.take() {
-                result = Some(RowView::new(&self.layout, row).and_then(found));
+                result = Some(RowView::new(&self.parts.layout, row).and_then(found));
             }
         })?;
         result.transpose()
@@ -154,12 +163,12 @@ impl Table {
     ///
     /// Same as [`Table::read`].
     pub fn get<B: Bytes + ?Sized>(&self, bytes: &mut B, key: &[Value<'_>]) -> Result<Option<RowBuf<'_>>> {
-        let key = self.key.encode(key)?;
+        let key = self.parts.key.encode(key)?;
         self.get_encoded(bytes, &key)
     }
 
     fn get_encoded<B: Bytes + ?Sized>(&self, bytes: &mut B, key: &[u8]) -> Result<Option<RowBuf<'_>>> {
-        bytes.get(&self.rows, key)?.map(|row| RowBuf::from_bytes(&self.layout, row)).transpose()
+        bytes.get(&self.parts.rows, key)?.map(|row| RowBuf::from_bytes(&self.parts.layout, row)).transpose()
     }
 
     /// Same as [`Table::get`], and the commit fails with a retryable error if another transaction commits a change of
@@ -173,8 +182,8 @@ impl Table {
         transaction: &mut Transaction,
         key: &[Value<'_>],
     ) -> Result<Option<RowBuf<'_>>> {
-        let row = transaction.get_for_update(&self.rows, &self.key.encode(key)?)?;
-        row.map(|row| RowBuf::from_bytes(&self.layout, row)).transpose()
+        let row = transaction.get_for_update(&self.parts.rows, &self.parts.key.encode(key)?)?;
+        row.map(|row| RowBuf::from_bytes(&self.parts.layout, row)).transpose()
     }
 
     /// Inserts a row.
@@ -184,19 +193,19 @@ impl Table {
     /// [`Error::Constraint`] if the values do not fit, or a row with the same primary key or the same values in a
     /// unique index exists; [`Error::Capacity`] if a key or the row is too long; and the errors of the transaction.
     pub fn insert<B: Bytes + ?Sized>(&self, bytes: &mut B, values: &[Value<'_>]) -> Result<()> {
-        let row = RowBuf::new(&self.layout, values)?;
+        let row = RowBuf::new(&self.parts.layout, values)?;
         let key = self.row_key(&row.view())?;
-        if bytes.read(&self.rows, &key, &mut |_| ())? {
+        if bytes.read(&self.parts.rows, &key, &mut |_| ())? {
             return Err(Error::Constraint(format!(
                 "table {}: a row with primary key ({}) already exists: use another key, or upsert",
                 self.name(),
-                self.key.describe(&key),
+                self.parts.key.describe(&key),
             )));
         }
         let entries = self.free_entries(bytes, &row.view(), &key, |_| Change::Key)?;
         self.make_room(bytes, entries.iter().map(|(_, entry)| entry.lengths()), &key, row.as_bytes().len())?;
         self.write_entries(bytes, &key, &entries)?;
-        bytes.put(&self.rows, &key, row.as_bytes())
+        bytes.put(&self.parts.rows, &key, row.as_bytes())
     }
 
     /// Inserts a row, or replaces the row with the same primary key. Returns true if there was one.
@@ -205,7 +214,7 @@ impl Table {
     ///
     /// Same as [`Table::insert`], except that the primary key may exist.
     pub fn upsert<B: Bytes + ?Sized>(&self, bytes: &mut B, values: &[Value<'_>]) -> Result<bool> {
-        let row = RowBuf::new(&self.layout, values)?;
+        let row = RowBuf::new(&self.parts.layout, values)?;
         let key = self.row_key(&row.view())?;
         let old = self.get_encoded(bytes, &key)?;
         self.put_over(bytes, &key, old.as_ref().map(RowBuf::view), &row, |_| true)?;
@@ -226,18 +235,18 @@ impl Table {
         key: &[Value<'_>],
         change: impl FnOnce(&mut RowBuf<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
-        let key = self.key.encode(key)?;
+        let key = self.parts.key.encode(key)?;
         let Some(mut row) = self.get_encoded(bytes, &key)? else { return Ok(None) };
         // Only a table with indexes needs the old row.
-        let old = if self.indexes.is_empty() { None } else { Some(row.clone()) };
+        let old = if self.parts.indexes.is_empty() { None } else { Some(row.clone()) };
         let result = change(&mut row)?;
         let changed = row.changed();
         if changed.is_empty() {
             return Ok(Some(result));
         }
-        if changed.meets(&self.key_columns) {
+        if changed.meets(&self.parts.key_columns) {
             let mut new = Vec::with_capacity(key.len());
-            self.key.encode_row(&row.view(), &mut new)?;
+            self.parts.key.encode_row(&row.view(), &mut new)?;
             if new != key {
                 return Err(self.key_changed(&key, &new));
             }
@@ -270,25 +279,26 @@ impl Table {
     ///
     /// [`Error::Constraint`] if the key's values do not fit, and the errors of the transaction.
     pub fn delete<B: Bytes + ?Sized>(&self, bytes: &mut B, key: &[Value<'_>]) -> Result<bool> {
-        let key = self.key.encode(key)?;
-        let entries = if self.indexes.is_empty() {
-            if !bytes.read(&self.rows, &key, &mut |_| ())? {
+        let key = self.parts.key.encode(key)?;
+        let entries = if self.parts.indexes.is_empty() {
+            if !bytes.read(&self.parts.rows, &key, &mut |_| ())? {
                 return Ok(false);
             }
             Vec::new()
         } else {
             let entry = |row: &RowView<'_>, index: &Index| Ok(index.entry_key(row, &key)?.0);
-            let entries = |row: RowView<'_>| self.indexes.iter().map(|index| entry(&row, index)).collect();
+            let entries =
+                |row: RowView<'_>| self.parts.indexes.iter().map(|index| entry(&row, index)).collect();
             match self.read_encoded::<_, Vec<Vec<u8>>>(bytes, &key, entries)? {
                 Some(entries) => entries,
                 None => return Ok(false),
             }
         };
         self.make_room(bytes, entries.iter().map(|entry| (entry.len(), 0)), &key, 0)?;
-        for (index, entry) in self.indexes.iter().zip(&entries) {
+        for (index, entry) in self.parts.indexes.iter().zip(&entries) {
             bytes.delete(&index.keyspace, entry)?;
         }
-        bytes.delete(&self.rows, &key)?;
+        bytes.delete(&self.parts.rows, &key)?;
         Ok(true)
     }
 
@@ -302,9 +312,9 @@ impl Table {
         concerns: impl Fn(&Index) -> bool,
     ) -> Result<()> {
         let mut gone = Vec::new();
-        let mut changes = vec![Change::Key; self.indexes.len()];
+        let mut changes = vec![Change::Key; self.parts.indexes.len()];
         if let Some(old) = old {
-            for (index, change) in self.indexes.iter().zip(&mut changes) {
+            for (index, change) in self.parts.indexes.iter().zip(&mut changes) {
                 if !concerns(index) {
                     *change = Change::None;
                     continue;
@@ -328,7 +338,7 @@ impl Table {
             bytes.delete(keyspace, &entry)?;
         }
         self.write_entries(bytes, key, &entries)?;
-        bytes.put(&self.rows, key, row.as_bytes())
+        bytes.put(&self.parts.rows, key, row.as_bytes())
     }
 
     /// Returns the entries of a row in the indexes in which they change. `change` gets the position of an index. Fails if
@@ -341,7 +351,7 @@ impl Table {
         change: impl Fn(usize) -> Change,
     ) -> Result<Vec<(&Index, Entry)>> {
         let mut entries = Vec::new();
-        for (at, index) in self.indexes.iter().enumerate() {
+        for (at, index) in self.parts.indexes.iter().enumerate() {
             let change = change(at);
             if change == Change::None {
                 continue;
@@ -358,7 +368,7 @@ impl Table {
                     self.name(),
                     index.name,
                     index.key.describe(&entry.key),
-                    self.key.describe(index.primary_key(&entry.key, &other)?),
+                    self.parts.key.describe(index.primary_key(&entry.key, &other)?),
                 )));
             }
             entries.push((index, entry));
@@ -386,7 +396,7 @@ impl Table {
         }
         // The value of an entry is the primary key, or nothing, and the included columns.
         let values = if row == 0 { 0 } else { row + count * key.len() + included };
-        bytes.make_room(&self.rows, count + 1, keys + key.len(), values)
+        bytes.make_room(&self.parts.rows, count + 1, keys + key.len(), values)
     }
 
     fn write_entries<B: Bytes + ?Sized>(
@@ -403,7 +413,7 @@ impl Table {
     /// Returns the encoded primary key of a row.
     fn row_key(&self, row: &RowView<'_>) -> Result<Vec<u8>> {
         let mut key = Vec::with_capacity(32);
-        self.key.encode_row(row, &mut key)?;
+        self.parts.key.encode_row(row, &mut key)?;
         self.check_length("primary key", &key)?;
         Ok(key)
     }
@@ -440,16 +450,21 @@ impl Table {
         Error::Usage(format!(
             "table {}: an update can't change the primary key, from ({}) to ({}): delete the row and insert another",
             self.name(),
-            self.key.describe(old),
-            self.key.describe(new),
+            self.parts.key.describe(old),
+            self.parts.key.describe(new),
         ))
     }
 
     /// Returns the index of a name.
     pub(super) fn index(&self, name: &str) -> Result<&Index> {
-        self.indexes.iter().find(|index| index.name == name).ok_or_else(|| {
+        Ok(&self.parts.indexes[self.index_number(name)?])
+    }
+
+    /// Returns the number of the index of a name, in the order of [`Table::indexes`].
+    pub(super) fn index_number(&self, name: &str) -> Result<usize> {
+        self.parts.indexes.iter().position(|index| index.name == name).ok_or_else(|| {
             let mut message = format!("table {}: there is no index {name}", self.name());
-            for (at, index) in self.indexes.iter().enumerate() {
+            for (at, index) in self.parts.indexes.iter().enumerate() {
                 // Writing to a string does not fail.
                 let _ = write!(message, "{} {}", if at == 0 { ", only" } else { "," }, index.name);
             }
@@ -458,7 +473,7 @@ impl Table {
     }
 
     pub(super) fn indexes(&self) -> &[Index] {
-        &self.indexes
+        &self.parts.indexes
     }
 
     #[cold]

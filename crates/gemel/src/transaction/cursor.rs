@@ -333,8 +333,10 @@ impl Cursor {
         transaction.readable(&self.keyspace)?;
         if self.transaction != transaction.seat.number {
             return Err(Error::Usage(format!(
-                "the cursor over {} belongs to another transaction: make one for this transaction",
-                self.keyspace.name()
+                "the cursor over {} belongs to transaction {}, and this is transaction {}: make a cursor for this one",
+                self.keyspace.name(),
+                self.transaction,
+                transaction.seat.number
             )));
         }
         transaction.make_room_for_step()?;

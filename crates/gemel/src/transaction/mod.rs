@@ -278,7 +278,8 @@ impl Transaction {
         self.alive()?;
         if keyspace.owner != self.core.owner {
             return Err(Error::Usage(format!(
-                "keyspace {:?} belongs to another database: open it in the database of the transaction",
+                "keyspace {:?} belongs to another database, or to an earlier opening of this one: get it from the \
+                 database of the transaction",
                 keyspace.name()
             )));
         }
