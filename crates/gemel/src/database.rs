@@ -10,6 +10,7 @@ mod prepared;
 mod retired;
 mod sizes;
 mod state;
+mod statistics;
 
 use crate::backup;
 use crate::coordinator::Coordinator;

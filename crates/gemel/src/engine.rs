@@ -3,6 +3,7 @@
 //! [`Handle`] and [`Hidden`] carry what the memory engine remembers through the coordinator, by its own types. Behind a
 //! trait object each key would need an allocation.
 
+use crate::draw::{EachDrawn, Random};
 use crate::error::{Conflict, Result};
 use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
@@ -123,6 +124,17 @@ pub(crate) trait Engine: Send + Sync {
         direction: Direction,
         at: Timestamp,
         each: &mut Each<'_>,
+    ) -> Result<()>;
+
+    /// Draws keys at random, `draws` times and each time independently of the others. Passes those that have a value at
+    /// `at` to `each`. Takes no more time for a larger keyspace, except to go over a list of its files.
+    fn draw(
+        &self,
+        keyspace: KeyspaceId,
+        draws: u64,
+        at: Timestamp,
+        random: &mut Random,
+        each: &mut EachDrawn<'_>,
     ) -> Result<()>;
 
     /// Returns an error if the engine has no space for versions of so many bytes, as far as can be told before their

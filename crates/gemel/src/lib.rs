@@ -8,6 +8,7 @@ mod coordinator;
 mod database;
 mod directory;
 mod disk;
+mod draw;
 mod engine;
 mod error;
 #[cfg(test)]

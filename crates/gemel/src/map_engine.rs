@@ -1,6 +1,7 @@
 //! An engine of a few lines, for tests: a map under a mutex. It shows how little Skeena needs of an engine, serves as
 //! the third engine, and is the plain model for the real ones.
 
+use crate::draw::{EachDrawn, Random};
 use crate::engine::{Clash, Each, Engine, Found, Handle, Refusal, Write};
 use crate::error::{Conflict, Result};
 use crate::ids::{Direction, KeyspaceId};
@@ -90,6 +91,28 @@ impl Engine for MapEngine {
         };
         found(value, written);
         Ok(true)
+    }
+
+    fn draw(
+        &self,
+        keyspace: KeyspaceId,
+        draws: u64,
+        at: Timestamp,
+        random: &mut Random,
+        each: &mut EachDrawn<'_>,
+    ) -> Result<()> {
+        let cells = self.cells.lock();
+        let cells: Vec<_> = cells.iter().filter(|((of, _), _)| *of == keyspace).collect();
+        for _ in 0..draws {
+            if cells.is_empty() {
+                break;
+            }
+            let ((_, key), cell) = cells[random.below(cells.len() as u64) as usize];
+            if let Some((value, _)) = cell.at(at) {
+                key.with(|key| each(key, value, cells.len() as f64));
+            }
+        }
+        Ok(())
     }
 
     fn scan(

@@ -21,11 +21,13 @@
 
 use super::attempts::{Attempts, Outcome};
 use super::dead::{Dead, Tidying};
+use super::draw::draw_from;
 use super::intact::{self, TreeFiles};
 use super::interrupt::{Interruptible, Interrupts, Pause, is_interruption};
 use super::memtable::Memtable;
 use super::merge::{Row, SHIFT, merge, source, timestamp};
 use super::store::{BlockReads, Compaction, Room, Store, StoreSize};
+use crate::draw::{EachDrawn, Random};
 use crate::engine::{Each, Found};
 use crate::error::{Error, Result};
 use crate::ids::Direction;
@@ -373,6 +375,47 @@ impl Store for LsmStore {
         merge(sources, direction, at, each).map_err(|error| self.refused("can't read", error))
     }
 
+    fn draw(&self, draws: u64, at: Timestamp, random: &mut Random, each: &mut EachDrawn<'_>) -> Result<()> {
+        // In this order: a version that a flush moves meanwhile may be in both places, but is in one at least.
+        let memtables = self.memtables.load_full();
+        let version = self.tree.current_version();
+        let written: Vec<_> = memtables.iter().filter(|memtable| memtable.bytes() > 0).collect();
+        let mut sizes: Vec<u64> = written.iter().map(|memtable| memtable.estimated_keys(random)).collect();
+        sizes.extend(version.iter_tables().map(|table| table.metadata.item_count));
+        let all: u64 = sizes.iter().sum();
+        let counts = shares(&sizes, draws, random);
+        // A version counts only where the snapshot reads it. So a key that is in several places counts once.
+        let mut pass = |key: &Key, at_place: Timestamp, weight: f64| {
+            self.get(key, at, &mut |value, newest| {
+                if newest == at_place {
+                    key.with(|key| each(key, value, weight));
+                }
+            })
+            .map(drop)
+        };
+        let mut places = sizes.iter().map(|size| all as f64 / *size as f64).zip(counts);
+        for (memtable, (factor, count)) in written.iter().zip(&mut places) {
+            for _ in 0..count {
+                if let Some((key, at_place, weight)) = memtable.draw(at, random) {
+                    pass(&key, at_place, weight * factor)?;
+                }
+            }
+        }
+        for (table, (factor, count)) in
+            version.iter_tables().zip(&mut places).filter(|(_, (_, count))| *count > 0)
+        {
+            let mut failure = Ok(());
+            draw_from(table, count, random, |key, seqno, weight| {
+                if failure.is_ok() {
+                    failure = pass(&Key::new(key), timestamp(seqno), weight * factor);
+                }
+            })
+            .map_err(|error| self.refused("can't read", error))?;
+            failure?;
+        }
+        Ok(())
+    }
+
     fn memtable_bytes(&self) -> u64 {
         self.memtables.load()[0].bytes()
     }
@@ -517,6 +560,26 @@ impl Store for LsmStore {
             from_files: metrics.block_load_io_count() as u64,
         }
     }
+}
+
+/// Distributes draws at random over places, in proportion to their sizes.
+fn shares(sizes: &[u64], draws: u64, random: &mut Random) -> Vec<u64> {
+    let mut end = 0;
+    let ends: Vec<u64> = sizes
+        .iter()
+        .map(|size| {
+            end += size;
+            end
+        })
+        .collect();
+    let mut counts = vec![0; sizes.len()];
+    if end > 0 {
+        for _ in 0..draws {
+            let drawn = random.below(end);
+            counts[ends.partition_point(|end| *end <= drawn)] += 1;
+        }
+    }
+    counts
 }
 
 /// Frees a memtable that is on no list any more, once its last readers are done. Freeing takes long, and without the wait

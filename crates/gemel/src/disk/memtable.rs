@@ -1,5 +1,6 @@
 //! Memtables: the newest writes of a keyspace on disk, which are in no file yet.
 
+use crate::draw::Random;
 use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use crate::mvcc::prefetch::prefetch_value;
@@ -18,6 +19,9 @@ const MOST_KEYS: usize = 64;
 /// Maximum number of keys that a cursor passes at once, with those that are too new for it. The index frees no replaced
 /// node meanwhile.
 const MOST_PASSED: usize = if cfg!(test) { 8 } else { 1024 };
+
+/// Number of draws that estimate the number of keys in a memtable.
+const DRAWS: u64 = 64;
 
 /// Writes in memory: an index of keys with their versions.
 #[derive(Default)]
@@ -59,6 +63,29 @@ impl Memtable {
     ) -> Option<R> {
         let seen = |history: &Arc<History>| history.at(at).map(|seen| found(seen.value, seen.timestamp));
         self.rows.get(key, seen).flatten()
+    }
+
+    /// Draws a key at random. Returns it with the timestamp of its newest version at or before `at`, unless that deletes
+    /// it, and with its weight: see [`EachDrawn`](crate::draw::EachDrawn).
+    pub(super) fn draw(&self, at: Timestamp, random: &mut Random) -> Option<(Key, Timestamp, f64)> {
+        let mut drawn = None;
+        self.rows.draw(
+            |end| random.below(end),
+            |key, history, weight| {
+                let seen = history.at(at).filter(|seen| seen.value.is_some());
+                drawn = seen.map(|seen| (key.clone(), seen.timestamp, weight));
+            },
+        );
+        drawn
+    }
+
+    /// Returns an estimate of the number of keys, at least 1.
+    pub(super) fn estimated_keys(&self, random: &mut Random) -> u64 {
+        let mut sum = 0.0;
+        for _ in 0..DRAWS {
+            self.rows.draw(|end| random.below(end), |_, _, weight| sum += weight);
+        }
+        ((sum / DRAWS as f64) as u64).max(1)
     }
 
     /// Returns the bytes of memory that the versions take, as [`Memtable::insert`] counted them.

@@ -15,6 +15,7 @@
 mod attempts;
 mod background;
 mod dead;
+mod draw;
 mod dropping;
 mod gaps;
 pub(crate) mod identity;
@@ -30,6 +31,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+use crate::draw::{EachDrawn, Random};
 use crate::engine::{Clash, Each, Engine, Found, Handle, Refusal, Write};
 use crate::error::{Error, Result};
 use crate::ids::{Direction, KeyspaceId};
@@ -434,6 +436,17 @@ impl Engine for DiskEngine {
         } else {
             keyspace.store.scan(range, direction, at, each)
         }
+    }
+
+    fn draw(
+        &self,
+        keyspace: KeyspaceId,
+        draws: u64,
+        at: Timestamp,
+        random: &mut Random,
+        each: &mut EachDrawn<'_>,
+    ) -> Result<()> {
+        self.keyspace(keyspace)?.store.draw(draws, at, random, each)
     }
 
     fn enter(&self, writes: bool) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The interface of the structure that holds a keyspace on disk: an ordered map with versions, whose newest writes are
 //! in memory and the rest in files. An LSM tree is one; a B+-tree with a buffer pool could be another.
 
+use crate::draw::{EachDrawn, Random};
 use crate::engine::{Each, Found};
 use crate::error::Result;
 use crate::ids::Direction;
@@ -66,6 +67,10 @@ pub(crate) trait Store: Send + Sync {
 
     /// Passes all keys of the range that have a value at `at` to `each`, in order, until it breaks.
     fn scan(&self, range: &KeyRange, direction: Direction, at: Timestamp, each: &mut Each<'_>) -> Result<()>;
+
+    /// Draws keys at random, and passes those that have a value at `at` to `each`: see
+    /// [`Engine::draw`](crate::engine::Engine::draw).
+    fn draw(&self, draws: u64, at: Timestamp, random: &mut Random, each: &mut EachDrawn<'_>) -> Result<()>;
 
     /// Returns the bytes of the memtable that is not sealed, as [`Store::insert`] counted them.
     fn memtable_bytes(&self) -> u64;

@@ -11,6 +11,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
+use crate::draw::{EachDrawn, Random};
 use crate::engine::{Clash, Each, Engine, Found, FoundEach, Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::ids::{Direction, KeyspaceId};
@@ -503,6 +504,29 @@ impl Engine for MemoryEngine {
             (entries, bytes) = (0, 0);
             ControlFlow::Continue(Held::Renewed)
         });
+        Ok(())
+    }
+
+    fn draw(
+        &self,
+        keyspace: KeyspaceId,
+        draws: u64,
+        at: Timestamp,
+        random: &mut Random,
+        each: &mut EachDrawn<'_>,
+    ) -> Result<()> {
+        let index = self.keyspaces.get(keyspace)?;
+        for _ in 0..draws {
+            index.draw(
+                |end| random.below(end),
+                |key, record, weight| {
+                    let pin = Pin::new();
+                    if let Some(value) = record.versions.at(at, &pin).and_then(|seen| seen.value) {
+                        key.with(|key| each(key, value, weight));
+                    }
+                },
+            );
+        }
         Ok(())
     }
 

@@ -38,6 +38,7 @@ mod keys;
 mod layout;
 mod scan;
 mod schema;
+mod statistics;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -50,6 +51,8 @@ pub use key_column::{KeyColumn, asc, desc};
 pub use keys::{KeyLayout, RowRange};
 pub use layout::Layout;
 pub use schema::{Column, ColumnType, IndexDef, MAX_COLUMNS, MAX_SCALE, Schema, SchemaFault};
+pub(crate) use statistics::Sample;
+pub use statistics::{ColumnStatistics, CommonValue, KeyStatistics, Sampling, TableStatistics};
 pub use table::Table;
 pub use value::{OwnedValue, Value};
 pub use view::{RowBuf, RowView};

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod age_tests;
 mod cursor;
+mod draw;
 mod each;
 #[cfg(test)]
 mod large_tests;

@@ -316,6 +316,32 @@ fn stat_shows_parts_and_schemas() {
 }
 
 #[test]
+fn stat_of_a_table_shows_what_its_columns_and_keys_have() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    shop(&path);
+    let out = good("stat", &path, &["orders"]);
+    for shown in [
+        "table orders: 33 rows, all of them read",
+        "33 different, 0.0 % null, 4.0 bytes",
+        "  primary key (number): 33 different",
+        "  index by_article (article, number): ",
+    ] {
+        assert!(out.contains(shown), "{shown:?} is not in {out}");
+    }
+    let json = good("stat", &path, &["orders", "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(json["rows"] == 33 && json["is_exact"] == true, "{json}");
+    let columns = json["columns"].as_array().unwrap();
+    let number = columns.iter().find(|column| column["name"] == "number").unwrap();
+    assert_eq!((number["distinct"].as_u64(), number["null_fraction"].as_f64()), (Some(33), Some(0.0)));
+    assert_eq!(number["most_common"].as_array().unwrap().len(), 33);
+    assert_eq!(json["keys"][1]["distinct"].as_array().unwrap()[1], 33);
+    bad("stat", &path, &["notes"], 3, &["is a keyspace"]);
+    bad("stat", &path, &["none"], 3, &["there is no table"]);
+}
+
+#[test]
 fn commands_that_read_change_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
@@ -391,7 +417,8 @@ fn wrong_use_is_one_line_and_changes_nothing() {
     let path = directory.path().join("db");
     shop(&path);
     for (command, arguments, words) in [
-        ("stat", &["more"][..], "stat takes one PATH"),
+        ("stat", &["orders", "more"][..], "stat takes PATH, and maybe one TABLE"),
+        ("stat", &["orders", "--exact"], "have no --exact"),
         ("stat", &["--format", "csv"], "stat has no format csv"),
         ("get", &["orders"], "get takes PATH, TABLE and KEY"),
         ("get", &["orders", "1", "--limit", "5"], "get has no option --limit"),

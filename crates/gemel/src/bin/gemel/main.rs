@@ -13,6 +13,7 @@ mod move_table;
 mod parts;
 mod scan;
 mod stat;
+mod statistics;
 mod values;
 
 use arguments::{Arguments, Command, flag, valued};
@@ -34,11 +35,12 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "stat",
-        synopsis: "PATH [--exact] [--format text|json]",
+        synopsis: "PATH [TABLE] [--exact] [--format text|json]",
         help: "shows tables with their columns and indexes, keyspaces, rows, bytes, files, log and checkpoint.
-Rows and bytes of tables on disk are estimates, marked ~; with --exact all rows are read and counted",
-        places: 1..=1,
-        takes: "one PATH",
+Rows and bytes of tables on disk are estimates, marked ~; with --exact all rows are read and counted.
+With a TABLE, shows the nulls, different values and common values of its columns, from a sample",
+        places: 1..=2,
+        takes: "PATH, and maybe one TABLE",
         options: &[flag("--exact"), valued("--format")],
         run: stat::run,
     },

@@ -4,6 +4,7 @@ use crate::arguments::{Arguments, Format};
 use crate::failure::{GOOD, Outcome};
 use crate::listing::{Out, out};
 use crate::parts;
+use crate::statistics;
 use crate::values::{escape, quote, type_name};
 use gemel::row::{KeyColumn, Table};
 use gemel::{Database, Engine, PartSize, State};
@@ -38,7 +39,16 @@ struct Content<'a> {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     let format = arguments.format(&[Format::Text, Format::Json])?;
+    let names = arguments.texts(1)?;
+    if !names.is_empty() && arguments.has("--exact") {
+        return Err(arguments.misused("the statistics of a TABLE have no --exact"));
+    }
     let db = parts::open(arguments.path())?;
+    if let [table] = names[..] {
+        statistics::show(&db, table, format)?;
+        db.close()?;
+        return Ok(GOOD);
+    }
     let sizes = if arguments.has("--exact") { db.exact_sizes()? } else { db.sizes()? };
     let tables = db.tables().into_iter();
     let tables: Vec<(Table, Engine)> =

@@ -133,7 +133,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
 
     /// Returns the leaf at the end of the path on which `choose` selects the child of each inner node.
     #[inline]
-    fn descend<'g>(&self, guard: &'g Guard, choose: impl Fn(&Inner<V>) -> usize) -> Place<'g, V> {
+    fn descend<'g>(&self, guard: &'g Guard, mut choose: impl FnMut(&Inner<V>) -> usize) -> Place<'g, V> {
         // SAFETY: the root and the nodes below it are in the tree and were read under the guard.
         let mut inner = unsafe { guard.node(self.root.load(Ordering::Acquire)) };
         let (mut lower, mut upper) = (None, None);
@@ -211,6 +211,25 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
             let values: ArrayVec<_, SIDE_BY_SIDE> =
                 numbered.filter_map(|((key, leaf), number)| Some((number, leaf.get(key)?))).collect();
             found(&values);
+        }
+    }
+
+    /// Walks from the root to an entry, and chooses each step at random: `choose` returns a random number below its
+    /// argument. Passes the entry to `found`, with the reciprocal of its probability (Knuth, "Estimating the Efficiency
+    /// of Backtrack Programs", 1975). Does nothing if the walk leads to a leaf without entries.
+    pub(crate) fn draw(&self, mut choose: impl FnMut(u64) -> u64, found: impl FnOnce(&Key, &V, f64)) {
+        let guard = Guard::pin();
+        let mut weight = 1.0;
+        let place = self.descend(&guard, |inner| {
+            let children = inner.separators.len() as u64 + 1;
+            weight *= children as f64;
+            choose(children) as usize
+        });
+        let order = place.leaf.order();
+        let entries = order.len() as u64;
+        if entries > 0 {
+            let entry = place.leaf.entry(order, choose(entries) as usize);
+            found(&entry.key, &entry.value, weight * entries as f64);
         }
     }
 
