@@ -48,6 +48,7 @@ mod recovery;
 mod restore;
 pub mod row;
 mod run;
+mod sequence;
 mod ticket;
 mod transaction;
 mod watch;
@@ -73,6 +74,7 @@ pub use order::csr::CsrState;
 pub use prepared::{PreparedState, PreparedTransaction};
 pub use recovery::Recovered;
 pub use run::RUN_ATTEMPTS;
+pub use sequence::Sequence;
 pub use ticket::Ticket;
 pub use transaction::{Cursor, Savepoint, Transaction};
 
