@@ -1,6 +1,7 @@
 //! The commit protocol over the engines (`DESIGN.md`, "Commit").
 
 mod changes;
+mod locking;
 mod moves;
 mod prepare;
 
@@ -11,6 +12,7 @@ use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Keyspace;
 use crate::lock::Lock;
+use crate::lock_manager::LockManager;
 use crate::logs::Logs;
 use crate::mvcc::hidden::Hidden;
 use crate::options::{CommitStamps, Options};
@@ -27,6 +29,8 @@ use crate::transaction::{Seen, Transaction};
 use crate::watch::{Noted, Watch, Watches};
 use arrayvec::ArrayVec;
 pub(crate) use changes::Stamping;
+use locking::LOCKED;
+pub(crate) use locking::Settled;
 pub(crate) use moves::Pair;
 use moves::{Moves, is_to_twin};
 use parking_lot::{Mutex, RwLock};
@@ -57,6 +61,7 @@ pub(crate) struct Coordinator {
     pub(crate) logs: Logs,
     pub(crate) pending: PendingLimit,
     pub(crate) prepared: PreparedTransactions,
+    pub(crate) locks: LockManager,
     pub(crate) options: Options,
     pub(crate) keyspaces: RwLock<Vec<Keyspace>>,
     watches: Watches,
@@ -77,7 +82,7 @@ pub(crate) struct Outcome {
     pub(crate) ticket: Ticket,
 }
 
-type Failure = (Count, Error);
+pub(crate) type Failure = (Count, Error);
 
 /// A commit's presence in an engine, from [`Engine::enter`] on.
 struct Entered<'a>(&'a dyn Engine);
@@ -154,6 +159,7 @@ impl Coordinator {
             logs,
             pending: PendingLimit::new(options.pending_limit_bytes),
             prepared: PreparedTransactions::new(&options),
+            locks: LockManager::default(),
             options,
             keyspaces: RwLock::default(),
             watches: Watches::default(),
@@ -237,7 +243,9 @@ impl Coordinator {
     pub(crate) fn collect_now(&self) {
         self.active.close_idle();
         if self.options.max_snapshot_age.is_some() {
-            self.active.expire();
+            for number in self.active.expire() {
+                self.locks.end(number);
+            }
         }
         for (index, engine) in self.engines.iter().enumerate() {
             engine.collect(self.watermark(index));
@@ -252,7 +260,7 @@ impl Coordinator {
             .map_or_else(|| keyspace.0.to_string(), |known| known.name().to_string())
     }
 
-    fn conflict(&self, kind: Conflict, engine: usize, keyspace: KeyspaceId) -> Failure {
+    pub(crate) fn conflict(&self, kind: Conflict, engine: usize, keyspace: KeyspaceId) -> Failure {
         let count = match kind {
             Conflict::Write => Count::ConflictWrite,
             Conflict::Locked => Count::ConflictLocked,
@@ -294,10 +302,11 @@ impl Coordinator {
         entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
     ) -> Result<Count, Failure> {
         let owner = transaction.seat.number;
-        self.lock_all(owner, parts, entered).map_err(|(engine, refusal)| match refusal {
+        self.lock_all(transaction, parts, entered).map_err(|(engine, refusal)| match refusal {
             Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
             Refusal::Error(error) => (count_of(&error), error),
         })?;
+        fail_point("commit.locked");
         self.note_locks(owner, parts).inspect_err(|_| self.give_up(parts))?;
         note_writes(transaction, parts);
         let mut hidden = [const { None }; MAX_ENGINES];
@@ -313,11 +322,14 @@ impl Coordinator {
     }
 
     /// Notes the locks of a commit for the watches of others. A conflict if a prepared transaction has read one of the
-    /// keys: then the caller unlocks them.
+    /// keys, or another one holds its lock: then the caller unlocks them.
     fn note_locks(&self, owner: u64, parts: &[Part]) -> Result<(), Failure> {
-        // The fence in `note` is also the one that `protects` needs.
+        // The fence in `note` is also the one that `protects` and `are_held` need.
         self.watches.note(owner, parts.iter().map(|part| (part.engine, part.writes.as_slice())));
-        if self.prepared.protects() { self.check_protected(owner, parts) } else { Ok(()) }
+        if self.prepared.protects() {
+            self.check_protected(owner, parts)?;
+        }
+        if self.locks.are_held() { self.check_held(owner, parts) } else { Ok(()) }
     }
 
     /// Removes hidden writes.
@@ -391,6 +403,11 @@ impl Coordinator {
         for seen in &transaction.seen {
             touched[seen.engine()] = true;
         }
+        if transaction.has_locks() {
+            let all = writes.iter_mut().flatten();
+            all.filter(|write| transaction.keeps(write.keyspace, &write.key, write.since))
+                .for_each(|write| write.since = LOCKED);
+        }
         parts_of(writes, touched)
     }
 
@@ -438,18 +455,17 @@ impl Coordinator {
     ) -> Result<(), Failure> {
         let encoded = self.logs.encode(&stamps_of(parts), None, groups_of(parts));
         self.hide(parts, hidden);
-        let seen = &transaction.seen;
         if transaction.rows_to_validate() > MANY_ROWS {
             // The watch opens before the validation, so what others lock during the validation is noted.
             let watch = self.watches.open(owner);
-            self.validate(owner, seen)?;
+            self.validate(transaction)?;
             fail_point("commit.validated_early");
-            let watched = Watched::new(watch, seen);
+            let watched = Watched::new(watch, transaction);
             self.stamp(parts)?;
             self.validate_watched(owner, &watched)?;
         } else {
             self.stamp(parts)?;
-            self.validate(owner, seen)?;
+            self.validate(transaction)?;
         }
         self.check_changes(transaction, parts).map_err(|error| (count_of(&error), error))?;
         // Locking and validation ask for versions that may be gone, as reads do.
@@ -479,9 +495,14 @@ impl Coordinator {
             .map_err(|reason| (Count::Csr, refused(reason)))
     }
 
-    fn validate(&self, owner: u64, seen: &[Seen]) -> Result<(), Failure> {
-        for seen in seen {
+    fn validate(&self, transaction: &Transaction) -> Result<(), Failure> {
+        let owner = transaction.seat.number;
+        for seen in &transaction.seen {
             let (engine, keyspace, still) = match seen {
+                // Another commit may have the key locked at this moment, but will give up.
+                Seen::Key { keyspace, key, since, .. } if transaction.keeps(*keyspace, key, *since) => {
+                    continue;
+                }
                 Seen::Key { engine, keyspace, key, since } => {
                     (*engine, *keyspace, self.engines[*engine].validate_key(owner, *keyspace, key, *since))
                 }
@@ -567,10 +588,11 @@ struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    fn new(watch: Watch<'a>, seen: &'a [Seen]) -> Self {
+    fn new(watch: Watch<'a>, transaction: &'a Transaction) -> Self {
         let mut watched = Self { watch, keys: BTreeMap::new(), ranges: Vec::new() };
-        for seen in seen {
+        for seen in &transaction.seen {
             match seen {
+                Seen::Key { keyspace, key, since, .. } if transaction.keeps(*keyspace, key, *since) => {}
                 Seen::Key { engine, keyspace, key, since } => {
                     let oldest = watched.keys.entry((*engine, *keyspace, key)).or_insert(*since);
                     *oldest = (*oldest).min(*since);

@@ -428,6 +428,7 @@ impl Database {
                 write_conflict: count(Count::ConflictWrite),
                 locked: count(Count::ConflictLocked),
                 read_conflict: count(Count::ConflictRead),
+                deadlock: count(Count::Deadlock),
                 csr: count(Count::Csr),
                 too_old: count(Count::TooOld),
                 moved: count(Count::Moved),
@@ -437,6 +438,7 @@ impl Database {
             pending_bytes: core.pending.taken(),
             expired: core.active.expired(),
             prepared: core.prepared.state(core.active.count(Count::Prepared)),
+            locks: core.locks.state(),
             csr: core.registries[0].state(),
             memory: self.inner.memory.state(),
             disk: self.inner.disk.state(),
@@ -471,6 +473,7 @@ impl Database {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        self.inner.core.locks.close();
         let of_a_log = self.inner.core.logs.is_thread_of_one();
         self.inner.disk.limit().give_way_for_good();
         let release = |handle: &mut Self| {

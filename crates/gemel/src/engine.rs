@@ -40,6 +40,8 @@ pub(crate) struct Write {
 pub(crate) struct Clash {
     pub(crate) kind: Conflict,
     pub(crate) keyspace: KeyspaceId,
+    /// Number of the write in the list that the engine was given.
+    pub(crate) number: usize,
 }
 
 /// The reason why an engine can't prepare a commit.
@@ -167,7 +169,19 @@ pub(crate) trait Engine: Send + Sync {
     }
 
     /// Returns true if no other owner has locked `key`, and nobody has committed a write of it after `since`.
-    fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool>;
+    fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
+        Ok(self.find_conflict(owner, keyspace, key, since)?.is_none())
+    }
+
+    /// Returns [`Conflict::Locked`] if another owner has locked `key`; otherwise [`Conflict::Write`] if somebody has
+    /// committed a write of it after `since`; otherwise none.
+    fn find_conflict(
+        &self,
+        owner: u64,
+        keyspace: KeyspaceId,
+        key: &Key,
+        since: Timestamp,
+    ) -> Result<Option<Conflict>>;
 
     /// Same as [`Engine::validate_key`], for all keys of a range, including keys that are being inserted.
     fn validate_range(

@@ -1,7 +1,9 @@
 //! Errors of the database.
 
+use crate::lock_manager::LockHolder;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -11,8 +13,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Conflict {
     /// Another transaction wrote the same key after this one's snapshot and committed first.
     Write,
-    /// Another transaction is committing a write of the same key at this moment, or a prepared transaction that is
-    /// undecided wrote it or has read it ([`Transaction::prepare`](crate::Transaction::prepare)).
+    /// Another transaction is committing a write of the same key at this moment; or holds its lock
+    /// ([`Transaction::get_locked`](crate::Transaction::get_locked)); or is prepared and undecided, and wrote it or has
+    /// read it ([`Transaction::prepare`](crate::Transaction::prepare)).
     Locked,
     /// Another transaction wrote something that this one had read, after this one's snapshot. Only reads of a
     /// serializable transaction and [`Transaction::get_for_update`](crate::Transaction::get_for_update) cause it.
@@ -37,6 +40,13 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error)
     move |source| Error::Io { what, path, source }
 }
 
+/// Returns who waits for whom in a deadlock.
+fn in_words(transactions: &[u64]) -> String {
+    let next = transactions.iter().cycle().skip(1);
+    let waits = transactions.iter().zip(next).map(|(one, next)| format!("{one} waited for {next}"));
+    format!("transaction {}", waits.collect::<Vec<_>>().join(", "))
+}
+
 impl From<crate::order::clock::Broken> for Error {
     fn from(_: crate::order::clock::Broken) -> Self {
         Self::Poisoned(crate::order::csr::Refused::Broken.text().into())
@@ -56,6 +66,28 @@ pub enum Error {
         engine: &'static str,
         /// Name of the keyspace.
         keyspace: String,
+    },
+    /// A locking read did not get its lock in time. The transaction is as before the call: it can go on without the
+    /// lock. [`Database::run`](crate::Database::run) retries it.
+    #[error(
+        "a key of {keyspace} is locked by {holder}, after a wait of {waited:.1?}: retry the transaction, or wait longer"
+    )]
+    Locked {
+        /// Name of the table or keyspace.
+        keyspace: String,
+        /// Holder of the lock at the end of the wait.
+        holder: LockHolder,
+        /// Time that the call has waited.
+        waited: Duration,
+    },
+    /// The transaction was one of several that waited for each other's locks, and the one that began last. It has failed,
+    /// so the others can go on: retry it.
+    #[error("deadlock on a key of {keyspace}: {}; retry the transaction", in_words(transactions))]
+    Deadlock {
+        /// Name of the table or keyspace for whose key the transaction waited.
+        keyspace: String,
+        /// Numbers of the transactions, that of this one first. Each one waited for the next, the last one for the first.
+        transactions: Vec<u64>,
     },
     /// The snapshot registry can't order this transaction over the engines: retry it.
     #[error("no pair of snapshots fits this transaction over both engines: {0}; retry the transaction")]
@@ -130,6 +162,12 @@ impl Error {
         match self {
             Self::Conflict { kind, engine, keyspace } => {
                 Some(Self::Conflict { kind: *kind, engine, keyspace: keyspace.clone() })
+            }
+            Self::Locked { keyspace, holder, waited } => {
+                Some(Self::Locked { keyspace: keyspace.clone(), holder: holder.clone(), waited: *waited })
+            }
+            Self::Deadlock { keyspace, transactions } => {
+                Some(Self::Deadlock { keyspace: keyspace.clone(), transactions: transactions.clone() })
             }
             Self::Csr(why) => Some(Self::Csr(why)),
             Self::TooOld(why) => Some(Self::TooOld(why.clone())),

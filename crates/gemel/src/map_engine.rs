@@ -145,14 +145,14 @@ impl Engine for MapEngine {
 
     fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
         let mut cells = self.cells.lock();
-        for write in &*writes {
+        for (number, write) in writes.iter().enumerate() {
             let cell = cells.entry((write.keyspace, write.key.clone())).or_default();
             let kind = match (cell.owner != 0, cell.newest() > write.since) {
                 (true, _) => Conflict::Locked,
                 (_, true) => Conflict::Write,
                 _ => continue,
             };
-            return Err(Refusal::Clash(Clash { kind, keyspace: write.keyspace }));
+            return Err(Refusal::Clash(Clash { kind, keyspace: write.keyspace, number }));
         }
         for write in writes {
             cells.entry((write.keyspace, write.key.clone())).or_default().owner = owner;
@@ -160,10 +160,19 @@ impl Engine for MapEngine {
         Ok(())
     }
 
-    fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
+    fn find_conflict(
+        &self,
+        owner: u64,
+        keyspace: KeyspaceId,
+        key: &Key,
+        since: Timestamp,
+    ) -> Result<Option<Conflict>> {
         let cells = self.cells.lock();
         let cell = cells.get(&(keyspace, key.clone()));
-        Ok(cell.is_none_or(|cell| (cell.owner == 0 || cell.owner == owner) && cell.newest() <= since))
+        Ok(cell.and_then(|cell| match cell.owner {
+            other if other != 0 && other != owner => Some(Conflict::Locked),
+            _ => (cell.newest() > since).then_some(Conflict::Write),
+        }))
     }
 
     fn validate_range(

@@ -3,6 +3,7 @@
 use crate::database::{Aborted, CheckpointState, Committed, MoveState, State};
 use crate::disk::DiskState;
 use crate::limit::BackgroundState;
+use crate::lock_manager::LockState;
 use crate::log::LogCounts;
 use crate::memory::MemoryState;
 use crate::order::csr::CsrState;
@@ -126,11 +127,21 @@ impl State {
             committed: Committed { read_only, memory: memory_only, disk: disk_only, cross },
             rolled_back,
             aborted:
-                Aborted { write_conflict, locked, read_conflict, csr: csr_aborted, too_old, moved, failed },
+                Aborted {
+                    write_conflict,
+                    locked,
+                    read_conflict,
+                    deadlock,
+                    csr: csr_aborted,
+                    too_old,
+                    moved,
+                    failed,
+                },
             running,
             pending_bytes,
             expired,
             prepared: PreparedState { undecided, bytes: prepared_bytes, oldest_age, prepared },
+            locks: LockState { held, waiting, waits, waited, timeouts, deadlocks },
             csr:
                 CsrState { partitions, entries, selections, commits, refused_closed, refused_crossing, recycled },
             memory: MemoryState { bytes, limit_bytes, records, versions_collected, unfreed_bytes },
@@ -204,6 +215,7 @@ impl State {
             aborted.labelled("reason", "write_conflict", write_conflict),
             aborted.labelled("reason", "locked", locked),
             aborted.labelled("reason", "read_conflict", read_conflict),
+            aborted.labelled("reason", "deadlock", deadlock),
             aborted.labelled("reason", "registry", csr_aborted),
             aborted.labelled("reason", "too_old", too_old),
             aborted.labelled("reason", "moved", moved),
@@ -241,6 +253,18 @@ impl State {
                 "Age of the oldest prepared transaction that is undecided, which keeps its rows locked",
             )
             .one(oldest_age),
+            gauge("gemel_locks_held", NONE, "Locks of keys that running transactions hold").one(held),
+            gauge("gemel_locks_waiting", NONE, "Transactions that wait for a lock").one(waiting),
+            counter("gemel_lock_waits_total", NONE, "Waits for a lock").one(waits),
+            counter(
+                "gemel_lock_waited_seconds_total",
+                SECONDS,
+                "Time that transactions have waited for locks, added up",
+            )
+            .one(waited),
+            counter("gemel_lock_timeouts_total", NONE, "Waits for a lock that ended because their time was over")
+                .one(timeouts),
+            counter("gemel_deadlocks_total", NONE, "Deadlocks, each of which ended one transaction").one(deadlocks),
             gauge("gemel_registry_partitions", NONE, "Partitions of the registry, including the open one")
                 .one(partitions),
             gauge("gemel_registry_entries", NONE, "Entries in all partitions of the registry").one(entries),

@@ -389,6 +389,20 @@ impl PreparedTransactions {
         found.map(|(engine, keyspace, _)| (engine, keyspace))
     }
 
+    /// Returns the name of the undecided transaction that has read or written a key.
+    pub(crate) fn name_of_holder(&self, engine: usize, keyspace: KeyspaceId, key: &Key) -> Option<String> {
+        let wrote = |entry: &Entry| {
+            // One that is being decided is about to be gone.
+            let work = entry.work.try_lock();
+            let parts = work.iter().filter_map(|work| work.as_ref()).flat_map(|work| &work.parts);
+            let mut writes = parts.flat_map(|part| &part.writes);
+            writes.any(|write| write.keyspace == keyspace && write.key == *key)
+        };
+        let all = self.all();
+        let holder = all.iter().find(|entry| entry.reads.contain(engine, keyspace, key) || wrote(entry));
+        holder.map(|entry| entry.name.clone())
+    }
+
     /// Keeps keyspaces, those of the table or keyspace `name`, from being used by prepared transactions while they are
     /// changed. `error` makes the error for such a transaction.
     ///

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use gemel::{Conflict, Database, Direction, Engine, Error, Isolation, Keyspace, Options, Transaction};
+use gemel::{Conflict, Database, Direction, Engine, Error, Isolation, Keyspace, Options, Transaction, Wait};
 use std::ops::{Bound, ControlFlow};
 
 struct Shop {
@@ -136,6 +136,101 @@ fn reads_for_an_update_prevent_write_skew_below_serializable() {
                 let prevented = matches!(&second, Err(Error::Conflict { kind: Conflict::Read, .. }));
                 assert_eq!(prevented, reads_for_update, "{isolation:?} {one} {other}: {second:?}");
             }
+        }
+    }
+}
+
+/// Two transactions decide on two keys under locks, and each writes one of them, as above.
+#[test]
+fn locking_reads_prevent_write_skew_at_each_level() {
+    for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
+        let shop = shop(true);
+        let [hot, cold] = [&shop.hot, &shop.cold];
+        let places = [(hot, b"a"), (hot, b"b"), (cold, b"a"), (cold, b"b")];
+        for (one, other) in [(0, 1), (2, 3), (0, 2), (2, 0)] {
+            for locks_both in [false, true] {
+                let write_skew = |written: usize, read: usize| {
+                    let mut transaction = shop.begin(isolation);
+                    let ((space, key), (written, to)) = (places[read], places[written]);
+                    transaction.get_locked(space, key, Wait::No)?;
+                    if locks_both {
+                        transaction.get_locked(written, to, Wait::No)?;
+                    }
+                    transaction.put(written, to, b"1")?;
+                    Ok::<_, Error>(transaction)
+                };
+                let first = write_skew(one, other).unwrap();
+                match write_skew(other, one) {
+                    Ok(second) => {
+                        // Each one writes what the other one has locked.
+                        assert!(!locks_both);
+                        let outcome = first.commit();
+                        assert!(matches!(&outcome, Err(Error::Conflict { kind: Conflict::Locked, .. })));
+                        second.commit().unwrap().wait().unwrap();
+                    }
+                    Err(error) => {
+                        assert!(locks_both && matches!(error, Error::Locked { .. }), "{error}");
+                        first.commit().unwrap().wait().unwrap();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Two transactions add to a number that they have read: one under a lock, the other one in each possible way.
+#[test]
+fn an_update_under_a_lock_is_not_lost_and_loses_no_other() {
+    for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
+        for locks_too in [false, true] {
+            for holder_is_first in [false, true] {
+                let shop = shop(true);
+                for space in [&shop.hot, &shop.cold] {
+                    shop.run(|writer| writer.put(space, b"n", &[0]));
+                    let mut other = shop.begin(isolation);
+                    if !locks_too {
+                        other.update(space, b"n", |value| value[0] += 1).unwrap();
+                    }
+                    let mut holder = shop.begin(isolation);
+                    let value = holder.get_locked(space, b"n", Wait::No).unwrap().unwrap();
+                    holder.put(space, b"n", &[value[0] + 1]).unwrap();
+                    let mut ends: Vec<(bool, Transaction)> = vec![(true, holder)];
+                    if locks_too {
+                        assert!(!other.try_lock(space, b"n").unwrap());
+                    } else {
+                        ends.insert(if holder_is_first { 1 } else { 0 }, (false, other));
+                    }
+                    for (holds, transaction) in ends {
+                        let outcome = transaction.commit();
+                        assert_eq!(outcome.is_ok(), holds, "{isolation:?}: {outcome:?}");
+                    }
+                    let value = shop.begin(isolation).get(space, b"n").unwrap().unwrap();
+                    assert_eq!(value, [1]);
+                }
+            }
+        }
+    }
+}
+
+/// A lock protects a decision in one engine that a transaction writes down in the other one.
+#[test]
+fn a_decision_under_a_lock_comes_before_the_change_of_what_was_read_in_both_engines() {
+    for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
+        let shop = shop(true);
+        for (read, result) in [(&shop.hot, &shop.cold), (&shop.cold, &shop.hot)] {
+            shop.run(|writer| writer.put(read, b"k", b"0").and_then(|()| writer.delete(result, b"result")));
+            let mut holder = shop.begin(isolation);
+            assert_eq!(holder.get_locked(read, b"k", Wait::No).unwrap().unwrap(), b"0");
+            let mut early = shop.begin(Isolation::Snapshot);
+            early.get(read, b"k").unwrap();
+            holder.put(result, b"result", b"by 0").unwrap();
+            holder.commit().unwrap().wait().unwrap();
+            shop.run(|writer| writer.put(read, b"k", b"1"));
+            // Whoever sees the new value sees what was decided on the old one.
+            let mut late = shop.begin(Isolation::Snapshot);
+            assert_eq!(late.get(read, b"k").unwrap().unwrap(), b"1");
+            assert_eq!(late.get(result, b"result").unwrap().unwrap(), b"by 0");
+            assert_eq!(early.get(read, b"k").unwrap().unwrap(), b"0");
         }
     }
 }

@@ -6,6 +6,7 @@
 use gemel::oracle::{self, Recorder};
 use gemel::{
     CommitStamps, Database, Direction, Durability, Engine, Isolation, Keyspace, LogMode, Options, Result,
+    Wait,
 };
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random, prepares
         let (key, value) = (key.as_bytes(), random.below(1000).to_be_bytes());
         let near = format!("key {:03}", random.below(KEYS));
         let several = [key, near.as_bytes(), key];
-        match random.below(12) {
+        match random.below(14) {
             0..2 => drop(transaction.get(space, key)?),
             2 => drop(transaction.get_for_update(space, key)?),
             3 => {
@@ -58,6 +59,9 @@ fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random, prepares
                 other => other?,
             },
             9 => transaction.delete(space, key)?,
+            // Not for ever: the holder may be a prepared transaction that this thread decides later.
+            12 => drop(transaction.get_locked(space, key, Wait::For(Duration::from_millis(5)))?),
+            13 => drop(transaction.try_lock(space, key)?),
             10 => transaction.read_each(space, several, |_, _| std::thread::yield_now())?,
             _ => transaction.update_each(space, several, |_, value| {
                 std::thread::yield_now();

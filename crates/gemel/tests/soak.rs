@@ -13,7 +13,7 @@ mod wait;
 use gemel::row::{ColumnType, IndexDef, RowRange, Schema, Table, Value};
 use gemel::{
     Database, Direction, Durability, Engine, Error, Isolation, Keyspace, LogMode, Options, Result,
-    Transaction,
+    Transaction, Wait,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -151,7 +151,7 @@ impl Shop {
                 left -= 1;
                 Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             };
-            match random.below(10) {
+            match random.below(11) {
                 0 => drop(table.get(&mut transaction, &row[..1])?),
                 1 => table.scan(&mut transaction, &RowRange::all(), Direction::Backward, &mut some)?,
                 2 => table.scan_index(
@@ -168,6 +168,8 @@ impl Shop {
                 4 => drop(table.delete(&mut transaction, &row[..1])?),
                 5 => drop(transaction.get_for_update(notes, &note(id))?),
                 6 => transaction.delete(notes, &note(id))?,
+                // For a moment only: it is no error if many wait in vain.
+                8 => drop(transaction.get_locked(notes, &note(id), Wait::For(Duration::from_millis(2)))?),
                 7 => transaction.put(notes, &note(id), &vec![7; random.below(3000) as usize])?,
                 _ => drop(table.upsert(&mut transaction, &row)?),
             }

@@ -45,6 +45,8 @@ impl Stamping<'_> {
         // Pairs with the fence in `check_changes`.
         fence(Ordering::SeqCst);
         self.is_counted = true;
+        // Nobody should wait for a key that is gone.
+        self.core.locks.look_again();
     }
 
     /// Publishes the change in the anchor. Waits for the commits that have drawn there before. They wait for no disk, but
@@ -94,6 +96,8 @@ impl Coordinator {
         self.changes.fetch_add(CHANGE, Ordering::SeqCst);
         // Pairs with the fence in `check_changes`.
         fence(Ordering::SeqCst);
+        // Nobody should wait for a key that is gone.
+        self.locks.look_again();
     }
 
     /// Draws the stamps of a change, as those of a commit over all engines.

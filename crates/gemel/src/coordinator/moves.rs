@@ -5,13 +5,15 @@
 //! describes: the commit compares the number of changes after it has locked its keys.
 
 use super::changes::Stamping;
+use super::locking::is_on_locked;
 use super::{Coordinator, Entered, Part};
-use crate::engine::{Clash, Handle, Refusal, Write};
+use crate::engine::{Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
 use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::keyspace::{Gate, Keyspace, Standing};
 use crate::order::clock::Timestamp;
+use crate::transaction::Transaction;
 use crossbeam_utils::Backoff;
 use parking_lot::{RwLock, RwLockReadGuard};
 use std::collections::BTreeMap;
@@ -237,25 +239,31 @@ impl Coordinator {
     }
 
     /// Locks the writes of a commit that has entered the engines. A twin is no reason to fail: the commit waits a moment for
-    /// its keys, and gives up the move if there is no memory for it.
+    /// its keys, and gives up the move if there is no memory for it. Nor is a key that the transaction has locked: the
+    /// other commit will find that, and give up.
     pub(super) fn lock_all<'e>(
         &'e self,
-        owner: u64,
+        transaction: &Transaction,
         parts: &mut [Part],
         entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
     ) -> Result<(), (usize, Refusal)> {
+        let owner = transaction.seat.number;
         let (backoff, mut attempts) = (Backoff::new(), 0);
         loop {
             let Err((engine, refusal)) = self.lock(owner, parts) else { return Ok(()) };
             match &refusal {
-                Refusal::Clash(Clash { kind: Conflict::Locked, keyspace })
-                    if attempts < LOCK_ATTEMPTS && writes_to_twin(parts, *keyspace) =>
+                Refusal::Clash(clash)
+                    if clash.kind == Conflict::Locked
+                        && (attempts < LOCK_ATTEMPTS && writes_to_twin(parts, clash.keyspace)
+                            || is_on_locked(transaction, parts, engine, clash)) =>
                 {
+                    self.may_still_commit(transaction, parts)
+                        .map_err(|error| (engine, Refusal::Error(error)))?;
                     // This commit has no lock and no timestamp now. It also leaves the engines: what must not overlap a
                     // commit may be waiting for it, and later commits behind that.
                     *entered = [const { None }; MAX_ENGINES];
-                    fail_point("commit.twin_locked");
-                    attempts += 1;
+                    fail_point("commit.locked_again");
+                    attempts = attempts.saturating_add(1);
                     if backoff.is_completed() {
                         std::thread::sleep(LOCK_PAUSE);
                     } else {

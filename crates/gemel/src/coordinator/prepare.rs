@@ -82,7 +82,7 @@ impl Coordinator {
         entry: &Entry,
         entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
     ) -> Result<(), Failure> {
-        self.lock_all(entry.owner, &mut parts, entered).map_err(|(engine, refusal)| match refusal {
+        self.lock_all(transaction, &mut parts, entered).map_err(|(engine, refusal)| match refusal {
             Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
             Refusal::Error(error) => (count_of(&error), error),
         })?;
@@ -116,7 +116,8 @@ impl Coordinator {
         entry: &Entry,
     ) -> Result<AloneRecord, Failure> {
         self.note_locks(entry.owner, parts)?;
-        self.validate(entry.owner, &transaction.seen)?;
+        self.check_reads_held(entry)?;
+        self.validate(transaction)?;
         self.check_changes(transaction, parts).map_err(|error| (count_of(&error), error))?;
         self.check_age(transaction.seat).map_err(|error| (Count::TooOld, error))?;
         let record = record_of(entry, parts);

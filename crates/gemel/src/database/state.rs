@@ -3,6 +3,7 @@
 use crate::disk::DiskState;
 use crate::keyspace::Engine;
 use crate::limit::BackgroundState;
+use crate::lock_manager::LockState;
 use crate::log::LogCounts;
 use crate::memory::MemoryState;
 #[cfg(doc)]
@@ -31,6 +32,8 @@ pub struct State {
     pub expired: u64,
     /// Prepared transactions. Those that were decided since the database was opened count as committed or rolled back.
     pub prepared: PreparedState,
+    /// Locks of keys, and waits for them.
+    pub locks: LockState,
     /// The registry of the disk engine.
     pub csr: CsrState,
     /// The memory engine.
@@ -79,10 +82,13 @@ pub struct Committed {
 pub struct Aborted {
     /// Another transaction had committed a write of the same key since the snapshot.
     pub write_conflict: u64,
-    /// Another transaction was committing a write of the same key at that moment, or a prepared one protected it.
+    /// Another transaction was committing a write of the same key at that moment, or held its lock, or was prepared and
+    /// protected it.
     pub locked: u64,
     /// Something that the transaction had read was changed by another one (serializable, or a read for an update).
     pub read_conflict: u64,
+    /// The transaction was the victim of a deadlock.
+    pub deadlock: u64,
     /// The registry of snapshots (CSR) could not order the transaction over the engines.
     pub csr: u64,
     /// The transaction exceeded [`Options::max_snapshot_age`], or writes were forgotten that it may have conflicted with.

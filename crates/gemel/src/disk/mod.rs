@@ -33,7 +33,7 @@ mod tests;
 
 use crate::draw::{EachDrawn, Random};
 use crate::engine::{Clash, Each, Engine, Found, Handle, Refusal, Write};
-use crate::error::{Error, Result};
+use crate::error::{Conflict, Error, Result};
 use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::limit::Limit;
@@ -349,7 +349,9 @@ impl DiskEngine {
             }
             if let Err(obstacle) = keyspace.recent.lock(owner, &write.key, write.since) {
                 let refusal = match obstacle {
-                    Obstacle::Conflict(kind) => Refusal::Clash(Clash { kind, keyspace: write.keyspace }),
+                    Obstacle::Conflict(kind) => {
+                        Refusal::Clash(Clash { kind, keyspace: write.keyspace, number: index })
+                    }
                     Obstacle::Forgotten => Refusal::Error(forgotten()),
                 };
                 return (index, Err(refusal));
@@ -472,8 +474,18 @@ impl Engine for DiskEngine {
         result
     }
 
-    fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
-        unchanged(self.keyspace(keyspace)?.recent.validate_key(owner, key, since))
+    fn find_conflict(
+        &self,
+        owner: u64,
+        keyspace: KeyspaceId,
+        key: &Key,
+        since: Timestamp,
+    ) -> Result<Option<Conflict>> {
+        match self.keyspace(keyspace)?.recent.validate_key(owner, key, since) {
+            Ok(()) => Ok(None),
+            Err(Obstacle::Conflict(kind)) => Ok(Some(kind)),
+            Err(Obstacle::Forgotten) => Err(forgotten()),
+        }
     }
 
     fn validate_range(

@@ -150,8 +150,8 @@ fn scan_records(
     }
 }
 
-fn clash(kind: Conflict, write: &Write) -> Refusal {
-    Refusal::Clash(Clash { kind, keyspace: write.keyspace })
+fn clash(kind: Conflict, write: &Write, number: usize) -> Refusal {
+    Refusal::Clash(Clash { kind, keyspace: write.keyspace, number })
 }
 
 /// The memory engine.
@@ -244,15 +244,15 @@ impl MemoryEngine {
         self.help_to_free(u64::MAX);
     }
 
-    /// Locks the record of one write. Returns true if the record is new.
-    fn lock_record(&self, owner: u64, write: &mut Write, pin: &Pin) -> Result<bool, Refusal> {
+    /// Locks the record of one write, which has this number. Returns true if the record is new.
+    fn lock_record(&self, owner: u64, write: &mut Write, number: usize, pin: &Pin) -> Result<bool, Refusal> {
         let index = self.keyspaces.get(write.keyspace).map_err(Refusal::Error)?;
         let known = match mem::take(&mut write.handle) {
             Handle::Memory(record) => Some(record),
             Handle::None => None,
         };
         let (record, new) = index::lock(index, &write.key, known, owner, write.since, pin)
-            .map_err(|kind| clash(kind, write))?;
+            .map_err(|kind| clash(kind, write, number))?;
         write.handle = Handle::Memory(record);
         Ok(new)
     }
@@ -367,7 +367,7 @@ impl MemoryEngine {
                 drop(pin);
                 pin = Pin::new();
             }
-            match self.lock_record(owner, &mut writes[i], &pin) {
+            match self.lock_record(owner, &mut writes[i], i, &pin) {
                 Ok(true) => made.add(&writes[i].key),
                 Ok(false) => {}
                 Err(refusal) => {
@@ -554,11 +554,16 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
-    fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
+    fn find_conflict(
+        &self,
+        owner: u64,
+        keyspace: KeyspaceId,
+        key: &Key,
+        since: Timestamp,
+    ) -> Result<Option<Conflict>> {
         fence(Ordering::SeqCst);
-        let valid =
-            self.keyspaces.get(keyspace)?.get(key, |record| record.is_unchanged(owner, since, &Pin::new()));
-        Ok(valid.unwrap_or(true))
+        let index = self.keyspaces.get(keyspace)?;
+        Ok(index.get(key, |record| record.conflict(owner, since, &Pin::new())).flatten())
     }
 
     fn validate_range(

@@ -104,7 +104,7 @@ fn scan(
 #[track_caller]
 fn assert_clash(result: Result<Timestamp, Refusal>, kind: Conflict) {
     match result {
-        Err(Refusal::Clash(clash)) => assert_eq!(clash, Clash { kind, keyspace: SPACE }),
+        Err(Refusal::Clash(clash)) => assert_eq!((clash.kind, clash.keyspace), (kind, SPACE)),
         other => panic!("expected a {} conflict, got {other:?}", kind.name()),
     }
 }

@@ -2,6 +2,7 @@
 
 use super::sync::{AtomicU64, Pin};
 use super::version::{Chain, shared_bytes};
+use crate::error::Conflict;
 use crate::order::clock::Timestamp;
 use std::fmt;
 use std::sync::Arc;
@@ -79,9 +80,17 @@ impl Record {
 
     /// Returns true if no other owner has locked the record, and nobody has committed to it after `since`.
     pub(crate) fn is_unchanged(&self, owner: u64, since: Timestamp, pin: &Pin) -> bool {
+        self.conflict(owner, since, pin).is_none()
+    }
+
+    /// Returns the conflict of a read at `since` with another owner's lock, or with a commit after it.
+    pub(crate) fn conflict(&self, owner: u64, since: Timestamp, pin: &Pin) -> Option<Conflict> {
         // The lock is read first: an owner installs before it unlocks, so the version of an unlocked record is seen.
-        !self.is_locked_by_another(owner)
-            && self.versions.newest(pin).is_none_or(|newest| newest.timestamp <= since)
+        if self.is_locked_by_another(owner) {
+            return Some(Conflict::Locked);
+        }
+        let newer = self.versions.newest(pin).is_some_and(|newest| newest.timestamp > since);
+        newer.then_some(Conflict::Write)
     }
 }
 

@@ -78,6 +78,7 @@ pub(crate) enum Count {
     ConflictWrite,
     ConflictLocked,
     ConflictRead,
+    Deadlock,
     Csr,
     TooOld,
     Moved,
@@ -301,9 +302,10 @@ impl Active {
     }
 
     /// Lets the snapshots of transactions expire that have reached their limit. From then on they don't count in
-    /// [`Active::watermark`].
-    pub(crate) fn expire(&self) {
+    /// [`Active::watermark`]. Returns their numbers.
+    pub(crate) fn expire(&self) -> Vec<u64> {
         let now = self.opened.elapsed().as_millis() as u64;
+        let mut expired = Vec::new();
         for slot in self.slots() {
             // A slot that another transaction takes meanwhile has another number.
             if let Some((number, false)) = slot.running()
@@ -314,8 +316,10 @@ impl Active {
                     .is_ok()
             {
                 self.expired.fetch_add(1, Ordering::Relaxed);
+                expired.push(number);
             }
         }
+        expired
     }
 
     /// Returns the age of a transaction if its snapshot has expired. What the transaction read before the call is right

@@ -19,6 +19,7 @@ use crate::files::fail_point::{forget_here, once_here};
 use crate::files::faulty::FaultyFiles;
 use crate::ids::Direction;
 use crate::keyspace::Engine;
+use crate::lock_manager::Wait;
 use crate::options::{CommitStamps, Isolation, LogMode, Options};
 use crate::row::{ColumnType, RowRange, Schema, Table, Value};
 use crate::ticket::Ticket;
@@ -51,6 +52,8 @@ type Answer = Vec<(i64, Row)>;
 enum Read {
     Get(Place),
     GetForUpdate(Place),
+    /// Locks a row, without waiting.
+    GetLocked(Place),
     /// Scans up to a number of rows of a table, by primary key or by group.
     Scan {
         table: usize,
@@ -64,7 +67,10 @@ enum Read {
 
 impl Read {
     fn table(&self) -> usize {
-        let (Self::Get((table, _)) | Self::GetForUpdate((table, _)) | Self::Scan { table, .. }) = self;
+        let (Self::Get((table, _))
+        | Self::GetForUpdate((table, _))
+        | Self::GetLocked((table, _))
+        | Self::Scan { table, .. }) = self;
         *table
     }
 }
@@ -116,8 +122,12 @@ fn plan() -> impl Strategy<Value = Plan> {
         let direction = if forward { Direction::Forward } else { Direction::Backward };
         Read::Scan { table, by_group, direction, limit, by_cursor }
     });
-    let read =
-        prop_oneof![3 => place().prop_map(Read::Get), 1 => place().prop_map(Read::GetForUpdate), 2 => scan];
+    let read = prop_oneof![
+        3 => place().prop_map(Read::Get),
+        1 => place().prop_map(Read::GetForUpdate),
+        2 => place().prop_map(Read::GetLocked),
+        2 => scan,
+    ];
     let write = prop_oneof![
         2 => (place(), row()).prop_map(|(place, row)| Write::Insert(place, row)),
         2 => (place(), row()).prop_map(|(place, row)| Write::Upsert(place, row)),
@@ -212,6 +222,11 @@ fn read(tables: &[Table], transaction: &mut Transaction, read: &Read) -> Result<
                 each(row.view(), 0).map(drop)?;
             }
         }
+        Read::GetLocked((table, id)) => {
+            if let Some(row) = tables[*table].get_locked(transaction, &[Value::Int(*id)], Wait::No)? {
+                each(row.view(), 0).map(drop)?;
+            }
+        }
         Read::Scan { table, by_group, direction, limit, by_cursor: true } => {
             let (table, all) = (&tables[*table], RowRange::all());
             let mut cursor = if *by_group {
@@ -302,6 +317,7 @@ impl Run {
             used: BTreeMap::new(),
             has_many_reads: false,
             saved: Vec::new(),
+            locks: Vec::new(),
         };
         (self.begin(isolation), open)
     }
@@ -318,7 +334,32 @@ impl Run {
     fn read(&mut self, slot: usize, what: &Read) {
         let (mut transaction, mut open) = self.take(slot);
         let table = &what.table();
-        let rows = match read(&self.tables, &mut transaction, what) {
+        let fixed = transaction.has_fixed_snapshot();
+        let outcome = read(&self.tables, &mut transaction, what);
+        if let Read::GetLocked(place) = what
+            && !open.locks.contains(place)
+        {
+            // While other transactions have only locked rows, the snapshot moves on.
+            let is_busy = self.is_locked(*place);
+            match &outcome {
+                Err(Error::Csr(_)) => {}
+                Err(Error::Locked { .. }) => {
+                    assert!(is_busy, "{place:?} is free");
+                    self.open[slot] = Some((transaction, open));
+                    return;
+                }
+                Ok(_) | Err(Error::Conflict { kind: Conflict::Write, .. }) => {
+                    assert!(!is_busy, "{place:?} is locked by another");
+                    let is_newer = self.world.lock(&mut open, *place, fixed);
+                    assert_eq!(outcome.is_err(), is_newer, "{place:?} at {:?}", open.isolation);
+                    if is_newer {
+                        return;
+                    }
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let rows = match outcome {
             Ok(rows) => rows,
             // Only the registry aborts here, if its partition is closed. The transaction is over.
             Err(error) => return assert!(matches!(error, Error::Csr(_)), "{error}"),
@@ -390,8 +431,14 @@ impl Run {
         self.world.acknowledge();
     }
 
+    /// Returns true if the transaction of another slot than the one that was taken holds the lock of a row.
+    fn is_locked(&self, place: Place) -> bool {
+        self.open.iter().flatten().any(|(_, open)| open.locks.contains(&place))
+    }
+
     /// Compares the outcome of a commit with the model.
     fn note_commit(&mut self, open: Open, outcome: Result<Ticket>, waits: bool) {
+        let meets_lock = open.own.keys().any(|place| self.is_locked(*place));
         let world = &mut self.world;
         let overtaken = world.is_overtaken(&open);
         let stale = world.is_stale(&open);
@@ -399,6 +446,7 @@ impl Run {
         match outcome {
             Ok(ticket) => {
                 assert!(!overtaken, "an update was lost: {:?}", open.own);
+                assert!(!meets_lock, "wrote what another one had locked: {:?}", open.own);
                 assert!(!(writes && stale), "committed on what was read before it changed: {:?}", open.reads);
                 if writes {
                     world.stamp(&open, true);
@@ -415,7 +463,8 @@ impl Run {
                 }
             }
             Err(Error::Conflict { kind, .. }) => {
-                assert!(writes && world.may_conflict(&open), "aborted ({kind:?}) for nothing");
+                let may_conflict = world.may_conflict(&open) || meets_lock && kind == Conflict::Locked;
+                assert!(writes && may_conflict, "aborted ({kind:?}) for nothing");
                 if kind == Conflict::Read {
                     // The checks of constraints read too.
                     let validates =
@@ -432,7 +481,8 @@ impl Run {
 
     fn savepoint(&mut self, slot: usize) {
         let (mut transaction, mut open) = self.take(slot);
-        open.saved.push((transaction.savepoint().unwrap(), open.own.clone(), open.own_codes.clone()));
+        let savepoint = transaction.savepoint().unwrap();
+        open.saved.push((savepoint, open.own.clone(), open.own_codes.clone(), open.locks.len()));
         self.open[slot] = Some((transaction, open));
     }
 
@@ -440,9 +490,10 @@ impl Run {
         let Some((transaction, open)) = &mut self.open[slot] else { return };
         let Some(which) = which.checked_rem(open.saved.len()) else { return };
         open.saved.truncate(which + 1);
-        let (savepoint, own, own_codes) = &open.saved[which];
+        let (savepoint, own, own_codes, locks) = &open.saved[which];
         transaction.rollback_to(savepoint).unwrap();
         (open.own, open.own_codes) = (own.clone(), own_codes.clone());
+        open.locks.truncate(*locks);
     }
 
     fn all(&self) -> [Rows; 2] {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Returns the result of a read over these rows.
 pub(super) fn answer(read: &Read, rows: &Rows) -> Answer {
     match read {
-        Read::Get(place) | Read::GetForUpdate(place) => {
+        Read::Get(place) | Read::GetForUpdate(place) | Read::GetLocked(place) => {
             rows.get(place).map(|row| (place.1, *row)).into_iter().collect()
         }
         Read::Scan { table, by_group, direction, limit, .. } => {
@@ -91,17 +91,20 @@ pub(super) struct Open {
     pub(super) used: BTreeMap<usize, usize>,
     /// True if the reads are validated before the commit draws its timestamps.
     pub(super) has_many_reads: bool,
-    /// Savepoints, and `own` and `own_codes` at that time.
+    /// Savepoints, and `own`, `own_codes` and the number of locks at that time.
     pub(super) saved: Vec<Saved>,
+    /// Rows that the transaction has locked, oldest first.
+    pub(super) locks: Vec<Place>,
 }
 
-type Saved = (Savepoint, BTreeMap<Place, (Option<Row>, usize)>, BTreeMap<(usize, i64), usize>);
+type Saved = (Savepoint, BTreeMap<Place, (Option<Row>, usize)>, BTreeMap<(usize, i64), usize>, usize);
 
 impl Open {
     /// Returns the reads that must still be current at the commit.
     pub(super) fn validated(&self) -> impl Iterator<Item = &(Read, Own, Answer)> {
         let all = self.isolation == Isolation::Serializable;
-        self.reads.iter().filter(move |(read, ..)| all || matches!(read, Read::GetForUpdate(_)))
+        let is_validated = |read: &Read| matches!(read, Read::GetForUpdate(_) | Read::GetLocked(_));
+        self.reads.iter().filter(move |(read, ..)| all || is_validated(read))
     }
 }
 
@@ -153,6 +156,22 @@ impl World {
             self.pairs.push((at, choice, choice));
             choice
         })
+    }
+
+    /// Locks a row that nobody has locked. Returns true if it was committed since what the transaction has seen of it.
+    /// Unless the snapshot is fixed, the transaction takes a new one.
+    pub(super) fn lock(&mut self, open: &mut Open, place: Place, fixed: bool) -> bool {
+        let since = match open.own.get(&place) {
+            Some((_, since)) => *since,
+            None => {
+                if !fixed {
+                    (open.anchor, open.disk) = (self.sides[0].now(), None);
+                }
+                self.view(open, engine(place.0))
+            }
+        };
+        open.locks.push(place);
+        self.sides[engine(place.0)].written_since(since).any(|written| *written == place)
     }
 
     /// Returns true if one of the transaction's writes is of a row that was committed since the state on which it

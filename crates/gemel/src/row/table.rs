@@ -13,6 +13,7 @@ use super::{Bytes, corrupt};
 use crate::error::{Error, Result};
 use crate::key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use crate::keyspace::Keyspace;
+use crate::lock_manager::Wait;
 use crate::transaction::Transaction;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -184,6 +185,32 @@ impl Table {
     ) -> Result<Option<RowBuf<'_>>> {
         let row = transaction.get_for_update(&self.parts.rows, &self.parts.key.encode(key)?)?;
         row.map(|row| RowBuf::from_bytes(&self.parts.layout, row)).transpose()
+    }
+
+    /// Locks a row until the transaction ends, and returns a copy of its newest committed version. The row need not
+    /// exist. Waits while another transaction holds the lock. See [`Transaction::get_locked`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Constraint`] if the key's values do not fit, and those of [`Transaction::get_locked`].
+    pub fn get_locked(
+        &self,
+        transaction: &mut Transaction,
+        key: &[Value<'_>],
+        wait: Wait,
+    ) -> Result<Option<RowBuf<'_>>> {
+        let row = transaction.get_locked(&self.parts.rows, &self.parts.key.encode(key)?, wait)?;
+        row.map(|row| RowBuf::from_bytes(&self.parts.layout, row)).transpose()
+    }
+
+    /// Locks a row until the transaction ends, if no other transaction has it. Returns false otherwise, at once. See
+    /// [`Transaction::try_lock`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Constraint`] if the key's values do not fit, and those of [`Transaction::try_lock`].
+    pub fn try_lock(&self, transaction: &mut Transaction, key: &[Value<'_>]) -> Result<bool> {
+        transaction.try_lock(&self.parts.rows, &self.parts.key.encode(key)?)
     }
 
     /// Inserts a row.

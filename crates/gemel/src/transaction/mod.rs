@@ -7,6 +7,9 @@ mod draw;
 mod each;
 #[cfg(test)]
 mod large_tests;
+mod locking;
+#[cfg(test)]
+mod locking_tests;
 mod own;
 mod prepare;
 mod range;
@@ -29,6 +32,7 @@ use crate::order::active::{Count, Seat};
 use crate::order::clock::Timestamp;
 use crate::pending::{Room, key_bytes, view_bytes};
 use crate::ticket::Ticket;
+use locking::Locks;
 use savepoint::Savepoints;
 use scanned::{ScannedViews, Walk};
 use std::cell::Cell;
@@ -93,6 +97,11 @@ pub struct Transaction {
     pub(crate) others: [Option<Timestamp>; MAX_ENGINES],
     pub(crate) writes: Writes,
     pub(crate) seen: Vec<Seen>,
+    locks: Locks,
+    /// Bytes of memory that the locks take.
+    locks_bytes: u64,
+    /// True once something rests on the snapshot that is not locked, so it must stay. Not used at read committed.
+    fixed: bool,
     /// Number of rows in the ranges of `seen`.
     seen_rows: usize,
     /// Bytes of memory for the keys of `seen`, and for their validation.
@@ -205,6 +214,9 @@ impl Transaction {
             others: [None; MAX_ENGINES],
             writes: Writes::default(),
             seen: Vec::new(),
+            locks: Locks::default(),
+            locks_bytes: 0,
+            fixed: false,
             seen_rows: 0,
             seen_bytes: 0,
             views: BTreeMap::new(),
@@ -307,8 +319,14 @@ impl Transaction {
         self.noted(keyspace.check_age(self.catalog())).map(|()| keyspace)
     }
 
-    /// Returns the snapshot in an engine for the next access.
+    /// Returns the snapshot in an engine for the next access. The access is not of a locked key.
     fn snapshot(&mut self, engine: usize) -> Result<Timestamp> {
+        self.fixed = true;
+        self.view(engine)
+    }
+
+    /// Returns the snapshot in an engine for the next access.
+    fn view(&mut self, engine: usize) -> Result<Timestamp> {
         let at = match self.isolation {
             Isolation::ReadCommitted => {
                 // Writes and reads for an update that rest on an earlier snapshot are checked against all commits since.
@@ -382,14 +400,16 @@ impl Transaction {
             self.see(Seen::Key { engine, keyspace: keyspace.id, key: place.1.clone(), since });
             return Ok(self.writes.get(&place).and_then(|pending| pending.value.as_deref()).map(f));
         }
+        // What is read under a lock is current at the commit.
+        let locked = !self.locks.is_empty() && self.locks.contains_key(&place);
         let key = place.1;
-        let validated = for_update || self.isolation == Isolation::Serializable;
+        let validated = !locked && (for_update || self.isolation == Isolation::Serializable);
         let viewed = self.isolation == Isolation::ReadCommitted;
         if validated || viewed {
             self.make_room_for_read(&key, validated, viewed)?;
         }
         let engine = keyspace.engine_index();
-        let at = self.snapshot(engine)?;
+        let at = if locked { self.view(engine)? } else { self.snapshot(engine)? };
         let (mut f, mut result, mut version) = (Some(f), None, None);
         let read = self.core.engines[engine].get(keyspace.id, &key, at, handle, &mut |value, written| {
             version = Some(written);
@@ -398,12 +418,13 @@ impl Transaction {
         self.confirmed(keyspace, read)?;
         if let Some(trace) = &mut self.trace {
             let (keyspace, key) = (keyspace.id.0, key.to_vec());
+            let validated = validated || locked;
             trace.accesses.push(Access { engine, keyspace, key, at, version, validated });
         }
         let seen = |key| Seen::Key { engine, keyspace: keyspace.id, key, since: at };
         match self.isolation {
             Isolation::ReadCommitted => {
-                if for_update {
+                if validated {
                     self.see(seen(key.clone()));
                 }
                 let bytes = view_bytes(&key);
@@ -557,8 +578,9 @@ impl Transaction {
         self.end_walk();
         let engine = keyspace.engine_index();
         let place = (keyspace.id, key);
-        // The snapshot of the newest read of the key, by key or by a scan.
-        let since = match self.views.get(&place).copied().max(self.scanned.view(&place)) {
+        // The snapshot of the newest read of the key, by key or by a scan, or of its lock.
+        let locked = if self.locks.is_empty() { None } else { self.locks.get(&place).copied() };
+        let since = match self.views.get(&place).copied().max(self.scanned.view(&place)).max(locked) {
             Some(view) => view,
             None => self.snapshot(engine)?,
         };
@@ -586,6 +608,8 @@ impl Transaction {
         let core = Arc::clone(&self.core);
         let rows = self.writes.len();
         let outcome = core.commit(&mut self);
+        // The next holder of a lock sees this commit.
+        self.drop_locks();
         self.ended = true;
         match outcome {
             Ok(Outcome { count, ticket }) => {
@@ -614,6 +638,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
+        self.drop_locks();
         self.leave_room();
         if !self.ended {
             self.core.active.end(self.seat, self.failed.unwrap_or(Count::RolledBack));

@@ -61,6 +61,8 @@ impl Transaction {
         }
         let core = Arc::clone(&self.core);
         let outcome = core.prepare(&mut self, name);
+        // The prepared transaction protects the locked keys from here on.
+        self.drop_locks();
         self.ended = true;
         match outcome {
             Ok(ticket) => {

@@ -32,7 +32,12 @@ impl Transaction {
     /// Returns the bytes that the transaction holds, and those that its commit takes in addition.
     pub(super) fn held(&self) -> u64 {
         let seen = (self.seen.capacity() * size_of::<Seen>()) as u64 + self.seen_bytes;
-        self.writes.bytes() + self.savepoints.bytes() + self.scanned.bytes() + self.views_bytes + seen
+        self.writes.bytes()
+            + self.savepoints.bytes()
+            + self.scanned.bytes()
+            + self.views_bytes
+            + self.locks_bytes
+            + seen
     }
 
     /// Makes room for bytes that the transaction is about to hold.
@@ -129,6 +134,11 @@ impl Transaction {
             bytes += view_bytes(key);
         }
         self.reserve(bytes)
+    }
+
+    /// Makes room for a lock of so many bytes, and for the read that it leaves behind.
+    pub(super) fn make_room_for_lock(&mut self, key: &Key, lock: u64) -> Result<()> {
+        self.reserve(lock + self.seen_room() + key_bytes(key))
     }
 
     /// Makes room for what a scan leaves behind.
@@ -262,7 +272,7 @@ mod tests {
         assert_eq!(writes.rate().most_bytes(1, 0, 0) - LONG_KEY_BYTES - 15, 284);
         assert_eq!((size_of::<Seen>(), WATCHED_BYTES, view_bytes(&Key::new(b"k"))), (104, 88, 124));
         assert_eq!((scanned::most_bytes(0), map_entry_bytes(size_of::<Place>())), (2 * 142, 106));
-        assert_eq!((OPEN_BYTES, LONG_KEY_BYTES), (64, 46));
+        assert_eq!((OPEN_BYTES, LONG_KEY_BYTES), (80, 46));
         assert_eq!([0, 1, 2].map(notes_bytes), [0, 640 + 142, 640 + 2 * 142]);
     }
 

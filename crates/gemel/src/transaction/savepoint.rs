@@ -30,6 +30,8 @@ pub(super) struct Savepoints {
 #[derive(Debug)]
 struct Open {
     number: u64,
+    /// Number of locks that the transaction held at the savepoint.
+    locks: usize,
     /// Keys written between this savepoint and the next one, and the transaction's own write of each before; none if
     /// there was no such write.
     before: BTreeMap<Place, Option<Value>>,
@@ -88,9 +90,9 @@ impl Savepoints {
     }
 
     /// Adds a savepoint without a note.
-    fn begin(&mut self, number: u64) {
+    fn begin(&mut self, number: u64, locks: usize) {
         self.bytes += OPEN_BYTES;
-        self.open.push(Open { number, before: BTreeMap::new() });
+        self.open.push(Open { number, locks, before: BTreeMap::new() });
     }
 
     /// Notes that a key is being written. Must be called after each write while there is a savepoint.
@@ -139,7 +141,7 @@ impl Transaction {
         self.make_room_for_savepoint()?;
         self.savepoints.last += 1;
         let number = self.savepoints.last;
-        self.savepoints.begin(number);
+        self.savepoints.begin(number, self.locks.len());
         Ok(Savepoint { owner: self.core.owner, transaction: self.seat.number, number })
     }
 
@@ -148,7 +150,7 @@ impl Transaction {
     ///
     /// Reads are not undone: the transaction's later steps may follow from them. So the commit of a serializable
     /// transaction still fails if something that was read has changed, and so does that of a transaction that called
-    /// [`Transaction::get_for_update`].
+    /// [`Transaction::get_for_update`] or [`Transaction::get_locked`]. The locks taken since the savepoint are released.
     ///
     /// # Errors
     /// [`Error::Usage`] if the savepoint belongs to another transaction, or is gone, or the transaction failed earlier.
@@ -156,6 +158,7 @@ impl Transaction {
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let position = self.position(savepoint)?;
         let mut undone = self.savepoints.open.split_off(position);
+        let locks = undone.first().map_or(0, |open| open.locks);
         self.savepoints.bytes -= undone.iter().map(Open::bytes).sum::<u64>();
         // The newest first, so the oldest state of a key counts.
         undone.reverse();
@@ -166,7 +169,8 @@ impl Transaction {
                 Some(value) => self.writes.replace(&place, value),
             }
         }
-        self.savepoints.begin(savepoint.number);
+        self.savepoints.begin(savepoint.number, locks);
+        self.release_locks(locks);
         self.writes.shrink();
         self.give_room_back();
         Ok(())

@@ -270,7 +270,7 @@ fn a_commit_waits_for_a_batch_that_has_locked_its_keys() {
             });
             locked.recv().unwrap();
             let disk = Arc::clone(&db.inner.disk);
-            once_here("commit.twin_locked", move || {
+            once_here("commit.locked_again", move || {
                 go.send(()).unwrap();
                 installed.recv().unwrap();
                 // A flush waits for all commits in the engine, and later commits wait for the flush.

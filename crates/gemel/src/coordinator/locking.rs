@@ -1,0 +1,105 @@
+//! Locks of keys beside commits that do not know of them (`DESIGN.md`, "Locking reads").
+//!
+//! A transaction that gets a lock notes it in the lock manager, and then looks if the key is locked in its engine, by a
+//! commit that may not have seen the note. A commit locks its keys in the engines, and then looks at the lock manager.
+//! So one of both finds the other: the commit gives up, or the transaction waits until the commit is done.
+
+use super::{Coordinator, Failure, Part};
+use crate::engine::Clash;
+use crate::error::{Conflict, Result};
+use crate::ids::KeyspaceId;
+use crate::key::Key;
+use crate::lock_manager::LockHolder;
+use crate::order::clock::{Broken, Clock, Timestamp};
+use crate::prepared::Entry;
+use crate::transaction::Transaction;
+use std::iter;
+
+/// The snapshot of a write whose key the transaction has locked. No other commit of the key is newer, and the engine need
+/// not remember the commits since the lock.
+pub(super) const LOCKED: Timestamp = Timestamp(Timestamp::MAX.0 - 1);
+
+/// The state of a key for a transaction that holds its lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// The key was not committed after the snapshot, and will not be.
+    Current,
+    /// The key was committed after the snapshot. No more commits will come.
+    Newer,
+    /// A commit is under way, or a prepared transaction is undecided.
+    No,
+}
+
+impl Coordinator {
+    /// Looks at a key whose lock the transaction `owner` holds, for a snapshot of the key's engine.
+    pub(crate) fn settled(
+        &self,
+        owner: u64,
+        engine: usize,
+        (keyspace, key): (KeyspaceId, &Key),
+        since: Timestamp,
+    ) -> Result<Settled> {
+        if self.prepared.protects()
+            && self.prepared.first_protected(owner, iter::once((engine, keyspace, key))).is_some()
+        {
+            return Ok(Settled::No);
+        }
+        Ok(match self.engines[engine].find_conflict(owner, keyspace, key, since)? {
+            None => Settled::Current,
+            Some(Conflict::Locked) => Settled::No,
+            Some(_) => Settled::Newer,
+        })
+    }
+
+    /// Returns who keeps a key from being settled.
+    #[cold]
+    pub(crate) fn unsettled_by(&self, engine: usize, keyspace: KeyspaceId, key: &Key) -> LockHolder {
+        let name = self.prepared.name_of_holder(engine, keyspace, key);
+        name.map_or(LockHolder::Committing, LockHolder::Prepared)
+    }
+
+    /// Returns an error if a commit panicked: what it has locked in the engines stays locked.
+    pub(crate) fn check_clocks(&self) -> Result<(), Broken> {
+        self.clocks().try_for_each(Clock::check)
+    }
+
+    /// Returns an error if a commit that tries to lock its keys again would fail anyway. Then it may hold its locks no
+    /// more, and others may have the keys for long.
+    pub(super) fn may_still_commit(&self, transaction: &Transaction, parts: &[Part]) -> Result<()> {
+        self.check_clocks()?;
+        self.check_age(transaction.seat)?;
+        self.check_changes(transaction, parts)
+    }
+
+    /// Returns a conflict if another transaction holds the lock of a key that this commit has locked in its engine.
+    #[cold]
+    pub(super) fn check_held(&self, owner: u64, parts: &[Part]) -> Result<(), Failure> {
+        let keys = parts
+            .iter()
+            .flat_map(|part| part.writes.iter().map(|write| (part.engine, write.keyspace, &write.key)));
+        match self.locks.first_held(owner, keys) {
+            None => Ok(()),
+            Some((engine, keyspace)) => Err(self.conflict(Conflict::Locked, engine, keyspace)),
+        }
+    }
+
+    /// Returns a conflict if another transaction holds the lock of a key that a transaction has read and is about to
+    /// protect until its decision. Its reads are protected already.
+    pub(super) fn check_reads_held(&self, entry: &Entry) -> Result<(), Failure> {
+        if !self.locks.are_held() {
+            return Ok(());
+        }
+        let is_read = |engine, keyspace, key: &Key| entry.reads.contain(engine, keyspace, key);
+        match self.locks.first_held_that(entry.owner, is_read) {
+            None => Ok(()),
+            Some((engine, keyspace)) => Err(self.conflict(Conflict::Locked, engine, keyspace)),
+        }
+    }
+}
+
+/// Returns true if a clash is on a key whose lock the transaction holds. Whoever has it in the engine will find that.
+pub(super) fn is_on_locked(transaction: &Transaction, parts: &[Part], engine: usize, clash: &Clash) -> bool {
+    let part = parts.iter().find(|part| part.engine == engine);
+    let write = part.and_then(|part| part.writes.get(clash.number));
+    write.is_some_and(|write| transaction.has_locked(write.keyspace, &write.key))
+}
