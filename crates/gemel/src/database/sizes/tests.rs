@@ -67,7 +67,8 @@ fn compacting_frees_old_versions_and_deleted_rows_unless_a_transaction_may_read_
     assert_eq!(row.view().text(1).unwrap(), note);
     drop(reader);
     let done = db.compact("t").unwrap();
-    assert!(done.is_complete && done.bytes_after < done.bytes_before / 4, "{done:?}");
+    // A merge in the background may have come before, so the files may be as small before as after.
+    assert!(done.is_complete && done.bytes_after < held.bytes_after / 4, "{done:?}");
     assert_eq!(db.sizes().unwrap()[0].rows, 500);
 
     let delete = |transaction: &mut Transaction| {
