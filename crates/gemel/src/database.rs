@@ -170,8 +170,8 @@ impl Database {
     /// has every acknowledged commit, and no transaction in part.
     ///
     /// # Errors
-    /// The directory is open already, here or in another process; holds something else; can't be read or written; was
-    /// written by another format or with another log mode; or is damaged.
+    /// [`Error::AlreadyOpen`] if the directory is open, here or in another process. Others if it holds something else,
+    /// can't be read or written, was written by another format or with another log mode, or is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         Self::open_with(Arc::new(RealFiles), path.as_ref(), options)
     }

@@ -112,6 +112,12 @@ pub enum Error {
     /// The request is invalid: an unknown table, an option out of its range, a transaction that has failed.
     #[error("{0}")]
     Usage(String),
+    /// The database in a directory is open, here or in another process, or a transaction of it has not ended.
+    #[error(
+        "{} is open already, here or in another process: close it there first, and end its transactions",
+        .0.display()
+    )]
+    AlreadyOpen(PathBuf),
     /// A limit is reached: memory, length of a key or value, number of transactions.
     #[error("{0}")]
     Capacity(String),

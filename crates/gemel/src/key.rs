@@ -8,6 +8,9 @@ use std::ops::Bound;
 pub const MAX_KEY_BYTES: usize = 2048;
 /// Maximum length of a value in bytes.
 pub const MAX_VALUE_BYTES: usize = 16 << 20;
+/// Maximum length of the name of a table, an index with its table (`TABLE.INDEX`), a keyspace or a prepared transaction,
+/// in bytes.
+pub const MAX_NAME_BYTES: usize = 200;
 
 const HEAD: usize = 16;
 /// Maximum length of a short key in bytes. Most keys are short.

@@ -62,7 +62,7 @@ pub use database::{
 pub use disk::DiskState;
 pub use error::{Conflict, Error, Result};
 pub use ids::Direction;
-pub use key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
+pub use key::{MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_VALUE_BYTES};
 pub use keyspace::{Engine, Keyspace, PartKind};
 pub use limit::BackgroundState;
 pub use lock_manager::{LockHolder, LockState, Wait};

@@ -39,12 +39,7 @@ impl Lock {
     /// Locks the directory of a database: the directory itself, because a file in it could be deleted, and another
     /// process would then lock a new one.
     pub(crate) fn of_database(path: &Path) -> Result<Self> {
-        Self::try_take(path)?.ok_or_else(|| {
-            Error::Usage(format!(
-                "{} is open already, here or in another process: close it there first, and end its transactions",
-                path.display()
-            ))
-        })
+        Self::try_take(path)?.ok_or_else(|| Error::AlreadyOpen(path.into()))
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::engine::Write;
 use crate::error::{Error, Result};
 use crate::ids::{KeyspaceId, MAX_ENGINES};
-use crate::key::{Key, KeyRange};
+use crate::key::{Key, KeyRange, MAX_NAME_BYTES};
 use crate::options::Options;
 use crate::oracle::Trace;
 use crate::order::active::Count;
@@ -18,9 +18,6 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::{Duration, SystemTime};
-
-/// Maximum length of the name of a prepared transaction in bytes.
-pub(crate) const MAX_NAME_BYTES: usize = 200;
 
 /// A transaction that was prepared and is undecided, as [`Database::prepared`](crate::Database::prepared) lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]

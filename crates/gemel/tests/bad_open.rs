@@ -12,6 +12,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+/// Checks that a database is not opened because it is open.
+#[track_caller]
+fn is_open<T: std::fmt::Debug>(result: gemel::Result<T>, path: &Path) {
+    match result.unwrap_err() {
+        Error::AlreadyOpen(open) => assert_eq!(open, path),
+        other => panic!("{other:?}"),
+    }
+}
+
 fn listing(path: &Path) -> Vec<String> {
     let names = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
@@ -22,18 +31,22 @@ fn listing(path: &Path) -> Vec<String> {
 #[test]
 fn a_database_that_is_open_here_or_in_another_process_is_not_opened_again() {
     if let Some(path) = std::env::var_os(CHILD) {
-        assert_words(&usage(Database::open(path, options())), &["is open already", "close it there first"]);
+        is_open(Database::open(&path, options()), Path::new(&path));
         return;
     }
     let place = place();
     let db = open(&place);
-    assert_words(&usage(Database::open(&place.path, options())), &["is open already"]);
-    assert_words(&usage(gemel::check(&place.path)), &["is open already"]);
+    is_open(Database::open(&place.path, options()), &place.path);
+    is_open(gemel::check(&place.path), &place.path);
+    assert_words(
+        &gemel::check(&place.path).unwrap_err().to_string(),
+        &["is open already", "close it there first"],
+    );
     let test = "a_database_that_is_open_here_or_in_another_process_is_not_opened_again";
     child(&mut Command::new(std::env::current_exe().unwrap()), test, &place.path);
     let other = db.clone();
     drop(db);
-    usage(Database::open(&place.path, options()));
+    is_open(Database::open(&place.path, options()), &place.path);
     other.close().unwrap();
     open(&place);
 }
@@ -46,7 +59,7 @@ fn a_database_stays_locked_while_its_files_are_deleted() {
         // Removes everything except the directory of the disk engine.
         let _ = fs::remove_file(place.path.join(name));
     }
-    assert_words(&usage(Database::open(&place.path, options())), &["is open already"]);
+    is_open(Database::open(&place.path, options()), &place.path);
     let test = "a_database_that_is_open_here_or_in_another_process_is_not_opened_again";
     child(&mut Command::new(std::env::current_exe().unwrap()), test, &place.path);
     drop(db);
@@ -60,7 +73,7 @@ fn race(racer: &str) {
         let db = loop {
             match Database::open(&path, options()) {
                 Ok(db) => break db,
-                Err(Error::Usage(text)) if text.contains("is open already") => std::thread::yield_now(),
+                Err(Error::AlreadyOpen(_)) => std::thread::yield_now(),
                 Err(error) => panic!("{error}"),
             }
         };

@@ -3,6 +3,7 @@
 use super::Database;
 use super::current::EarlierTable;
 use crate::error::{Error, Result};
+use crate::key::MAX_NAME_BYTES;
 use crate::keyspace::{Engine, Keyspace};
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
 #[cfg(doc)]
@@ -390,10 +391,10 @@ fn elsewhere(kind: &str, name: &str, is: Engine, named: Engine) -> Error {
 
 /// Returns an error if no keyspace may have this name.
 pub(super) fn check_name(name: &str) -> Result<()> {
-    if name.is_empty() || name.len() > 200 {
-        return Err(Error::Usage(format!("{name:?} is not a valid name: use 1 to 200 bytes")));
+    if (1..=MAX_NAME_BYTES).contains(&name.len()) {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::Usage(format!("{name:?} is not a valid name: use 1 to {MAX_NAME_BYTES} bytes")))
 }
 
 /// Returns the name of the keyspace of an index.

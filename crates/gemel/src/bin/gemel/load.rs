@@ -12,7 +12,7 @@ use crate::listing::say;
 use crate::parts;
 use crate::values::escape;
 use gemel::row::{Schema, Table, Value};
-use gemel::{Database, Error, FullDisk, Isolation, Keyspace, Options, Transaction};
+use gemel::{Database, Error, Isolation, Keyspace, Transaction};
 use reader::{Item, Part, Reader, Row};
 use source::Source;
 
@@ -26,10 +26,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     let source = Source::open(arguments.at(1))?;
     check(&source).map_err(|failure| failure.and("nothing is loaded"))?;
     let path = arguments.path();
-    // All rows of the dump's memory tables must fit, and only the application knows its limit.
-    // On a full disk it fails at once, and says so: nobody sees how long it waits.
-    let options =
-        Options { memory_limit_bytes: u64::MAX / 4, full_disk: FullDisk::Fail, ..Options::default() };
+    let options = parts::to_write_rows();
     let db = match Database::is_in(path)? {
         true => parts::open_to_write(path, options)?,
         false => Database::open(path, options)?,

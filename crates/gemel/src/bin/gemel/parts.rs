@@ -3,14 +3,20 @@
 use crate::failure::{Failure, Outcome};
 use crate::values::{self, Parsed, in_quotes};
 use gemel::row::{Column, KeyColumn, OwnedValue, Schema, Table};
-use gemel::{Database, Engine, Keyspace, Options};
+use gemel::{Database, Engine, Error, FullDisk, Keyspace, Options};
 use std::ffi::OsStr;
-use std::fs::{File, TryLockError};
 
 /// Opens a database to read it. Writes no checkpoint, whatever the length of the log.
 pub(crate) fn open(path: &OsStr) -> Outcome<Database> {
     let options = Options { checkpoint_log_bytes: u64::MAX, ..Options::default() };
     Database::open_existing(path, options).map_err(|error| cant_read(path, error))
+}
+
+/// Returns the options for writing rows.
+pub(crate) fn to_write_rows() -> Options {
+    // All rows of memory tables must fit, and only the application knows its limit.
+    // On a full disk it fails at once, and says so: nobody sees how long it waits.
+    Options { memory_limit_bytes: u64::MAX / 4, full_disk: FullDisk::Fail, ..Options::default() }
 }
 
 /// Opens a database to change it.
@@ -20,23 +26,19 @@ pub(crate) fn open_to_write(path: &OsStr, options: Options) -> Outcome<Database>
 }
 
 /// Returns the failure of a command that reads a database and can't open it.
-pub(crate) fn cant_read(path: &OsStr, error: gemel::Error) -> Failure {
+pub(crate) fn cant_read(path: &OsStr, error: Error) -> Failure {
     let copy = format!("make a copy with gemel backup {} COPY and read that", path.display());
     cant_open(path, error, &format!("close it there, or {copy}"))
 }
 
 /// Returns the failure of opening a database: the error, or the advice if another process has the database open.
-fn cant_open(path: &OsStr, error: gemel::Error, advice: &str) -> Failure {
-    match is_open(path) {
-        true => Failure::Other(format!("{} is open in another process: {advice}", path.display())),
-        false => error.into(),
+fn cant_open(path: &OsStr, error: Error, advice: &str) -> Failure {
+    match error {
+        Error::AlreadyOpen(_) => {
+            Failure::Other(format!("{} is open in another process: {advice}", path.display()))
+        }
+        error => error.into(),
     }
-}
-
-/// Returns true if another process has the database open.
-fn is_open(path: &OsStr) -> bool {
-    let locked = File::open(path).map(|directory| directory.try_lock());
-    matches!(locked, Ok(Err(TryLockError::WouldBlock)))
 }
 
 /// A table, or a keyspace that is part of no table.

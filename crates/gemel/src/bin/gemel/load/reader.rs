@@ -5,12 +5,10 @@ use crate::dump::{FORMAT, of_today};
 use crate::failure::{Failure, Outcome};
 use crate::values::{self, Malformed, Parsed, in_quotes};
 use gemel::row::{OwnedValue, Schema};
-use gemel::{Engine, MAX_KEY_BYTES, MAX_VALUE_BYTES};
+use gemel::{Engine, MAX_KEY_BYTES, MAX_NAME_BYTES, MAX_VALUE_BYTES};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 
-/// Maximum length of a name in bytes, also of `TABLE.INDEX`.
-const NAME_BYTES: usize = 200;
 /// The lines that may follow the end of a part, for messages.
 const BETWEEN_PARTS: &str = "a table, a keyspace or the number of parts";
 
@@ -148,8 +146,9 @@ impl<'a> Reader<'a> {
         let indexes = schema.map(|schema| schema.indexes.as_slice()).unwrap_or_default();
         let indexes = indexes.iter().map(|index| format!("{name}.{}", index.name));
         for name in std::iter::once(name.to_owned()).chain(indexes) {
-            if name.is_empty() || name.len() > NAME_BYTES {
-                return wrong(format!("{} is no name: names have 1 to {NAME_BYTES} bytes", in_quotes(&name)));
+            if !(1..=MAX_NAME_BYTES).contains(&name.len()) {
+                let name = in_quotes(&name);
+                return wrong(format!("{name} is no name: names have 1 to {MAX_NAME_BYTES} bytes"));
             }
             if let Some(name) = self.names.replace(name) {
                 return wrong(format!("the dump has {} twice", in_quotes(&name)));
