@@ -175,13 +175,17 @@ fn keyspaces_and_an_empty_database_are_copied_too() {
 
 /// Calls a backup that must be rejected, and checks that nothing in the target's parent has changed.
 fn is_rejected(db: &Database, to: &Path, within: &Path, says: &str) {
-    let before = image(within);
+    // The database itself may be merging its files.
+    let is_its_file = |path: &PathBuf| path.starts_with(db.path().join("disk"));
+    let image =
+        || image(within).into_iter().filter(|(path, _)| !is_its_file(path)).collect::<BTreeMap<_, _>>();
+    let before = image();
     let error = db.backup(to).unwrap_err();
     assert!(
         matches!(error, Error::Usage(_) | Error::AlreadyOpen(_)) && error.to_string().contains(says),
         "{error}"
     );
-    assert!(image(within) == before, "{} was changed: {error}", to.display());
+    assert!(image() == before, "{} was changed: {error}", to.display());
 }
 
 fn image(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
