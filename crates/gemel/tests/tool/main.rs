@@ -1,9 +1,10 @@
-//! `gemel get`, `scan`, `dump`, `load`, `stat` and `compact`, run on databases that the library made.
+//! `gemel get`, `scan`, `dump`, `load`, `stat`, `compact`, `prepared` and `decide`, run on databases that the library made.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod dump;
 mod load;
+mod prepared;
 mod texts;
 
 use gemel::row::{ColumnType, OwnedValue, RowRange, Schema, Table, Value};
@@ -355,6 +356,7 @@ fn commands_that_read_change_no_file() {
         ("get", &["orders", "1"]),
         ("scan", &["orders", "--index", "by_article"]),
         ("dump", &[]),
+        ("prepared", &[]),
     ] {
         good(command, &path, arguments);
         let after = files(&path);
@@ -437,6 +439,10 @@ fn wrong_use_is_one_line_and_changes_nothing() {
         ("scan", &["orders", "--format", "xml"], "scan has no format xml"),
         ("load", &[], "load takes PATH and FILE"),
         ("compact", &["--format", "csv"], "compact has no format csv"),
+        ("prepared", &["orders"], "prepared takes one PATH"),
+        ("prepared", &["--format", "xml"], "prepared has no format xml"),
+        ("decide", &["order 17"], "decide takes PATH, NAME, and commit or roll-back"),
+        ("decide", &["order 17", "rollback"], "'rollback' is no decision: use commit or roll-back"),
         ("read", &[], "read is no command: use check, stat, get"),
     ] {
         bad(command, &path, arguments, 2, &[words]);
@@ -448,13 +454,20 @@ fn wrong_use_is_one_line_and_changes_nothing() {
         ("scan", &["stock", "--index", "none"], "it has none"),
         ("scan", &["notes", "--index", "none"], "no indexes"),
         ("compact", &["none"], "there is no table or keyspace 'none'"),
+        ("decide", &["none", "commit"], "no prepared transaction 'none' is undecided: gemel prepared PATH"),
     ] {
         bad(command, &path, arguments, 3, &[words]);
     }
     let nothing = directory.path().join("nothing");
-    for (command, arguments) in
-        [("stat", &[][..]), ("get", &["t", "1"]), ("scan", &["t"]), ("dump", &[]), ("compact", &[])]
-    {
+    for (command, arguments) in [
+        ("stat", &[][..]),
+        ("get", &["t", "1"]),
+        ("scan", &["t"]),
+        ("dump", &[]),
+        ("compact", &[]),
+        ("prepared", &[]),
+        ("decide", &["p", "commit"]),
+    ] {
         bad(command, &nothing, arguments, 3, &["no Gemel database"]);
     }
     assert!(!nothing.exists());
@@ -472,14 +485,22 @@ fn a_database_that_is_open_elsewhere_is_read_from_a_backup_and_the_message_says_
     fs::write(&dump, good("dump", &path, &["stock"])).unwrap();
     let db = open(&path);
     let to_read = format!("gemel backup {} COPY", path.display());
-    for (command, arguments) in
-        [("stat", &[][..]), ("get", &["orders", "1"]), ("scan", &["orders"]), ("dump", &[]), ("check", &[])]
-    {
+    for (command, arguments) in [
+        ("stat", &[][..]),
+        ("get", &["orders", "1"]),
+        ("scan", &["orders"]),
+        ("dump", &[]),
+        ("check", &[]),
+        ("prepared", &[]),
+    ] {
         bad(command, &path, arguments, 3, &["is open in another process", &to_read]);
     }
-    for (command, arguments) in
-        [("load", &[dump.to_str().unwrap(), "--replace"][..]), ("compact", &[]), ("move", &["stock", "disk"])]
-    {
+    for (command, arguments) in [
+        ("load", &[dump.to_str().unwrap(), "--replace"][..]),
+        ("compact", &[]),
+        ("move", &["stock", "disk"]),
+        ("decide", &["p", "commit"]),
+    ] {
         bad(command, &path, arguments, 3, &["is open in another process", "only gemel backup works"]);
     }
     // It says that it waits for the other process.

@@ -11,6 +11,7 @@ mod listing;
 mod load;
 mod move_table;
 mod parts;
+mod prepared;
 mod scan;
 mod stat;
 mod statistics;
@@ -129,6 +130,25 @@ earlier backup of the same database; then only files that it lacks are copied",
         options: &[],
         run: move_table::run,
     },
+    Command {
+        name: "prepared",
+        synopsis: "PATH [--format text|json|csv]",
+        help: "lists the prepared transactions that are undecided, oldest first: name, time, rows and bytes",
+        places: 1..=1,
+        takes: "one PATH",
+        options: &[valued("--format")],
+        run: prepared::list,
+    },
+    Command {
+        name: "decide",
+        synopsis: "PATH NAME commit|roll-back",
+        help: "commits a prepared transaction or rolls it back. If a program coordinates several databases, decide as
+it has decided in the others",
+        places: 3..=3,
+        takes: "PATH, NAME, and commit or roll-back",
+        options: &[],
+        run: prepared::decide,
+    },
 ];
 
 /// Maximum number of characters of a synopsis in a line of the help.
@@ -138,7 +158,7 @@ const NOTES: &str = "\
 A database must not be open elsewhere, except for a backup: then the other process makes it. To read a database that
 is open, make a copy with gemel backup and read that. Each command opens the database as a program does: with
 recovery after a crash, a lock until the command ends, memory for all tables in memory, and merges of files in the
-background if they are due. check, stat, get, scan and dump change nothing else.
+background if they are due. check, stat, get, scan, dump and prepared change nothing else.
 
 Values in arguments and in text: numbers as 7, 0.5, -inf, NaN; decimals as 12.50; true, false; bytes as hexadecimal
 digits, 00ff; times as 2024-05-01T12:30:00Z or in microseconds since 1970; null as \\N. In texts and in the keys and

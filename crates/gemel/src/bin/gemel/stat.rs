@@ -22,6 +22,7 @@ fn numbers(state: &State) -> Vec<(&'static str, u64)> {
         ("replayed_records", found.records),
         ("replayed_log_bytes", found.log_bytes),
         ("cut_records", found.cut_records),
+        ("prepared_undecided", state.prepared.undecided as u64),
         ("opened_ms", u64::try_from(found.took.as_millis()).unwrap_or(u64::MAX)),
     ]
 }
@@ -78,6 +79,13 @@ fn write_text(out: &mut Out, content: &Content<'_>) -> Outcome {
     }
     writeln!(out, "log         {} bytes", state.log_bytes)?;
     writeln!(out, "checkpoint  {} bytes, of tables in memory", found.checkpoint_bytes)?;
+    match state.prepared.undecided {
+        0 => {}
+        1 => writeln!(out, "prepared    1 transaction is undecided: gemel prepared PATH lists it")?,
+        many => {
+            writeln!(out, "prepared    {many} transactions are undecided: gemel prepared PATH lists them")?
+        }
+    }
     for name in &content.foreign {
         writeln!(out, "not Gemel's: {}", escape(name.as_bytes()))?;
     }
