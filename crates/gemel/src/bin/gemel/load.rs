@@ -1,8 +1,9 @@
 //! `gemel load`: reads a dump into a new or an existing database.
 //!
-//! The dump is read twice. First all of it is checked, so a damaged one changes nothing. Then its parts are stored, one
-//! after the other. If a part can't be stored, what was stored of it is removed again.
+//! The dump is read at least twice. First all of it is checked, so a damaged one changes nothing. Then its parts are
+//! stored, one after the other. If a part can't be stored, what was stored of it is removed again.
 
+mod keys;
 mod reader;
 mod source;
 
@@ -13,6 +14,7 @@ use crate::parts;
 use crate::values::escape;
 use gemel::row::{Schema, Table, Value};
 use gemel::{Database, Error, Isolation, Keyspace, Transaction};
+use keys::Keys;
 use reader::{Item, Part, Reader, Row};
 use source::Source;
 
@@ -39,11 +41,24 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     Ok(GOOD)
 }
 
-/// Reads a dump to its end.
+/// Reads a dump to its end. No key comes twice in a part: with `--replace`, one of the two rows would be lost.
 fn check(source: &Source) -> Outcome {
+    let mut keys = Keys::default();
+    read_keys(source, &mut keys)?;
+    if keys.need_second_pass() { read_keys(source, &mut keys) } else { Ok(()) }
+}
+
+fn read_keys(source: &Source, keys: &mut Keys) -> Outcome {
     let mut reader = Reader::begin(source.lines()?)?;
-    while !matches!(reader.next()?, Item::Last) {}
-    Ok(())
+    loop {
+        let noted = match reader.next()? {
+            Item::Begin(part) => keys.begin(&part),
+            Item::Row(row) => keys.add(&row),
+            Item::End => Ok(()),
+            Item::Last => return Ok(()),
+        };
+        noted.map_err(|why| reader.lines().damaged(&why.0))?;
+    }
 }
 
 /// The place of a part in the database.
