@@ -131,6 +131,13 @@ fn each_damage_of_a_dump_names_its_line_and_changes_nothing() {
         (3, "9]", "9", "it is not JSON, at byte"),
         (3, "9]", "09]", "it is not JSON, at byte"),
         (3, "\"ring\"", "\"ri\\qng\"", "it is not JSON, at byte 6: invalid escape"),
+        (
+            3,
+            "ring",
+            "\\ud83dring",
+            "column article: \\ud83d is one half of a character: write the other half",
+        ),
+        (6, "\"a\"", "\"\\udc00\"", "the key: \\udc00 is one half of a character"),
         (3, ",9", "", "1 values for 2 columns"),
         (3, ",9", ",9,9", "3 values for 2 columns"),
         (3, "9", "\"nine\"", "column left: 'nine' is not a 64-bit integer"),
