@@ -52,6 +52,9 @@ mod run;
 mod sequence;
 mod ticket;
 mod transaction;
+#[cfg(test)]
+#[path = "../tests/wait/mod.rs"]
+mod wait;
 mod watch;
 
 pub use backup::{BackupProgress, BackupReport, backup};

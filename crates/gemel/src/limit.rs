@@ -270,6 +270,7 @@ impl Drop for Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wait::wait_until;
     use std::sync::mpsc;
 
     const MIB: u64 = 1 << 20;
@@ -335,9 +336,8 @@ mod tests {
             paced.pace(Work::Merge, 1 << 30);
             let _ = ended.send(());
         });
-        while limit.bucket.as_ref().unwrap().lock().paid_at == Duration::ZERO {
-            std::thread::yield_now();
-        }
+        let paid_at = || limit.bucket.as_ref().unwrap().lock().paid_at;
+        wait_until(paid_at, |at| *at > Duration::ZERO, |_| "nothing is paced".into());
         assert!(ending.recv_timeout(at(100)).is_err(), "it did not pause");
         let _kept = step(limit);
         ending.recv_timeout(Duration::from_secs(60)).is_ok()

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod copy;
+mod wait;
 
 use copy::copy_directory;
 use gemel::{Database, Direction, Engine, Error, Isolation, LogMode, Options};
@@ -12,6 +13,7 @@ use std::ops::{Bound, ControlFlow};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use wait::wait_until;
 
 const WRITERS: usize = 3;
 const MODES: [LogMode; 2] = [LogMode::Shared, LogMode::PerEngine];
@@ -111,9 +113,15 @@ fn a_backup_under_load_has_whole_commits_and_all_that_were_acknowledged_before()
                 });
             }
             let until = |flushes| {
-                while db.state().disk.flushes < flushes || acknowledged().contains(&0) {
-                    std::thread::yield_now();
-                }
+                let progress = || (db.state().disk.flushes, acknowledged());
+                let is_enough = |(flushed, acknowledged): &(u64, [u64; WRITERS])| {
+                    *flushed >= flushes && !acknowledged.contains(&0)
+                };
+                wait_until(progress, is_enough, |progress| {
+                    // Otherwise the writers would go on for ever.
+                    stop.store(true, Ordering::SeqCst);
+                    format!("of flushes and commits, only {progress:?} come")
+                });
             };
             let mut taken = Vec::new();
             for (to, flushes) in [(&copy, 2), (&other, 3), (&copy, 4)] {
@@ -520,9 +528,8 @@ fn a_request_that_nobody_waits_for_is_removed_and_not_followed() {
     let db = open(&path, LogMode::Shared);
     assert!(!path.join("backup-request").exists() && !path.join("backup-answer").exists());
     leave();
-    while path.join("backup-request").exists() || path.join("backup-answer").exists() {
-        std::thread::yield_now();
-    }
+    let left = || ["backup-request", "backup-answer"].map(|name| path.join(name).exists());
+    wait_until(left, |left| *left == [false; 2], |left| format!("request and answer stay: {left:?}"));
     drop(db);
     assert!(!copy.exists());
 }
@@ -542,9 +549,7 @@ fn a_request_that_others_can_write_is_rejected() {
     fs::write(&new, request).unwrap();
     fs::set_permissions(&new, fs::Permissions::from_mode(0o666)).unwrap();
     fs::rename(&new, path.join("backup-request")).unwrap();
-    while !path.join("backup-answer").exists() {
-        std::thread::yield_now();
-    }
+    wait_until(|| path.join("backup-answer").exists(), |is_there| *is_there, |_| "no answer comes".into());
     let answer = fs::read_to_string(path.join("backup-answer")).unwrap();
     assert!(answer.contains("not from the owner"), "{answer}");
     assert_eq!(fs::metadata(path.join("backup-answer")).unwrap().permissions().mode() & 0o777, 0o600);

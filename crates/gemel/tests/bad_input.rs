@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod place;
+mod wait;
 
 use gemel::row::{ColumnType, RowRange, Schema, Value};
 use gemel::{Database, Direction, Engine, Error, Isolation, MAX_KEY_BYTES, MAX_VALUE_BYTES, Options};
@@ -10,16 +11,13 @@ use place::{CHILD, assert_words, child, open, options, place, put, usage};
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use wait::wait_until;
 
-/// Polls until `so` is true: garbage is collected in the background.
+/// Waits until `so` is true: garbage is collected in the background.
 #[track_caller]
 fn eventually(what: &str, so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !so() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(so, |so| *so, |_| format!("it never comes that {what}"));
 }
 
 fn person() -> Schema {

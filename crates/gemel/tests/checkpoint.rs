@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use gemel::{Database, Engine, Isolation, Options};
+mod wait;
+
+use gemel::{CheckpointState, Database, Engine, Isolation, Options};
+use wait::wait_until;
 
 #[test]
 fn a_checkpoint_replaces_the_one_before_and_strays_are_removed_when_the_database_is_opened() {
@@ -57,11 +60,8 @@ fn log_from_before_the_database_was_opened_counts_towards_the_next_checkpoint() 
         db.close().unwrap();
     }
     let db = open();
-    let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while db.state().checkpoints.done == 0 {
-        assert!(std::time::Instant::now() < patience, "1.4 MB of log and no checkpoint");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    let problem = |state: &CheckpointState| format!("1.4 MB of log and no checkpoint: {state:?}");
+    wait_until(|| db.state().checkpoints, |state| state.done > 0, problem);
 }
 
 /// Names of the files in a database's directory that end with `suffix`.

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod wait;
+
 use gemel::oracle::{self, Recorder};
 use gemel::row::{ColumnType, RowBuf, RowRange, Schema, Table, Value};
 use gemel::{
@@ -16,6 +18,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use wait::wait_until;
 
 const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
 const MODES: [LogMode; 2] = [LogMode::Shared, LogMode::PerEngine];
@@ -354,10 +357,15 @@ fn a_table_moves_back_and_forth_beside_writers_and_readers() {
             let commits = || done.iter().map(|done| done.load(Ordering::Relaxed)).min().unwrap();
             for engine in [Engine::Disk, Engine::Memory, Engine::Disk, Engine::Memory, Engine::Disk] {
                 let (commits_before, audits_before) = (commits(), audits.load(Ordering::Relaxed));
-                while commits() < commits_before + 10 || audits.load(Ordering::Relaxed) == audits_before {
+                let progress = || {
                     assert!(!stop.load(Ordering::Relaxed), "a thread has ended");
-                    std::thread::yield_now();
-                }
+                    (commits() - commits_before, audits.load(Ordering::Relaxed) - audits_before)
+                };
+                wait_until(
+                    progress,
+                    |(commits, audits)| *commits >= 10 && *audits > 0,
+                    |progress| format!("of commits and audits, only {progress:?} come"),
+                );
                 db.move_table("moving", engine).unwrap();
                 assert_eq!(engine_of(db, "moving"), engine);
             }

@@ -8,6 +8,7 @@ use crate::log::{Log, Lsn};
 use crate::map_engine::MapEngine;
 use crate::options::{CommitStamps, Durability, Isolation};
 use crate::oracle;
+use crate::wait::wait_until;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -148,9 +149,15 @@ fn stress(stamps: CommitStamps) -> (u64, u64) {
         // A busy machine gets more time. A thread that failed makes no progress, and reports its failure when it is
         // joined.
         let failed = || writers.iter().chain(&readers).any(std::thread::ScopedJoinHandle::is_finished);
-        while [committed, read].iter().any(|count| count.load(Ordering::Relaxed) <= ENOUGH) && !failed() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(
+            || [committed, read].map(|count| count.load(Ordering::Relaxed)),
+            |counts| counts.iter().all(|count| *count > ENOUGH) || failed(),
+            |counts| {
+                // Otherwise the threads would go on for ever.
+                stop.store(true, Ordering::Relaxed);
+                format!("of commits and reads, only {counts:?} come")
+            },
+        );
         stop.store(true, Ordering::Relaxed);
         writers.into_iter().chain(readers).for_each(|thread| thread.join().unwrap());
     });

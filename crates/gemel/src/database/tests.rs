@@ -5,6 +5,8 @@ use crate::files::fail_point::{on_fail_point, once_here};
 use crate::files::faulty::FaultyFiles;
 use crate::keyspace::Keyspace;
 use crate::options::{Durability, LogMode};
+use crate::order::active::RunningTransaction;
+use crate::wait::wait_until;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
@@ -141,14 +143,7 @@ fn a_housekeeper_that_panicked_goes_on_and_holds_back_no_garbage() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
     let db = with_a_checkpoint_that("checkpoint.after_piece", &path, || panic!("as the test wants it"));
-    let begun = Instant::now();
-    let state = loop {
-        let state = db.state().checkpoints;
-        if state.done > 0 || begun.elapsed() > Duration::from_secs(60) {
-            break state;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
+    let state = wait_until(|| db.state().checkpoints, |state| state.done > 0, |state| format!("{state:?}"));
     assert_eq!((state.done, state.failure), (1, None));
     put(&db, b"later");
     let core = &db.inner.core;
@@ -175,7 +170,7 @@ fn a_callback_that_would_wait_for_the_log_gets_an_error() {
         outcome => panic!("{outcome:?}"),
     };
     let (called, calls) = mpsc::channel();
-    while !calls.try_recv().unwrap_or(false) {
+    let try_a_callback = || {
         let (other, called, commit) = (db.clone(), called.clone(), commit.clone());
         commit(&db).unwrap().on_done(move |outcome| {
             outcome.unwrap();
@@ -191,8 +186,9 @@ fn a_callback_that_would_wait_for_the_log_gets_an_error() {
             called.send(true).unwrap();
         });
         db.hurry();
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        calls.try_recv().unwrap_or(false)
+    };
+    wait_until(try_a_callback, |has_run| *has_run, |_| "no callback runs on the log's thread".into());
     commit(&db).unwrap().wait().unwrap();
 }
 
@@ -248,14 +244,8 @@ fn let_go_in_a_callback_of_the_log(db: Database) {
 }
 
 fn opened_once_it_is_closed(path: &Path) -> Database {
-    let begun = Instant::now();
-    loop {
-        match Database::open(path, Options::default()) {
-            Ok(db) => return db,
-            Err(error) => assert!(begun.elapsed() < Duration::from_secs(60), "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let open = || Database::open(path, Options::default());
+    wait_until(open, Result::is_ok, |opened| format!("{opened:?}")).unwrap()
 }
 
 #[test]
@@ -339,11 +329,7 @@ fn snapshots_expire_while_a_checkpoint_is_due_and_a_backup_copies_the_log() {
     let (go, going) = mpsc::channel::<()>();
     let (db, going, copy) = (&db, Mutex::new(going), directory.path().join("copy"));
     let until = |is_so: &dyn Fn() -> bool| {
-        let begun = Instant::now();
-        while !is_so() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "it never comes");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(is_so, |so| *so, |_| "it never comes".into());
     };
     std::thread::scope(|scope| {
         // A failure below drops the sender, and the backup goes on.
@@ -387,11 +373,7 @@ fn a_checkpoint_in_the_background_keeps_to_the_limit_and_one_that_somebody_waits
     let mut transaction = db.begin(Isolation::Snapshot).unwrap();
     transaction.put(&keyspace, b"large", &vec![7; 5 << 18]).unwrap();
     transaction.commit().unwrap().wait().unwrap();
-    let begun = Instant::now();
-    while db.state().checkpoints.done == 0 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it never comes");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| db.state().checkpoints, |state| state.done > 0, |state| format!("{state:?}"));
     let first = db.state().background;
     assert!(first.checkpoint_bytes > 5 << 18 && first.paused > Duration::ZERO, "{first:?}");
     assert_eq!(first.unlimited_bytes, 0);
@@ -414,11 +396,12 @@ fn garbage_is_collected_and_snapshots_expire_while_a_checkpoint_waits() {
     });
     // Nobody commits from here on, so no commit collects.
     let old = db.begin(Isolation::Snapshot).unwrap();
-    let begun = Instant::now();
-    while !db.state().running.iter().any(|running| running.number == old.number() && running.expired) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it waits for the checkpoint");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let is_old = |running: &RunningTransaction| running.number == old.number() && running.expired;
+    wait_until(
+        || db.state().running,
+        |running| running.iter().any(is_old),
+        |running| format!("it waits for the checkpoint: {running:?}"),
+    );
     assert_eq!(db.state().checkpoints.done, 0);
     drop(old);
     go.send(()).unwrap();

@@ -6,10 +6,11 @@ use crate::error::{Error, Result};
 use crate::ids::Direction;
 use crate::keyspace::Keyspace;
 use crate::order::active::Seat;
+use crate::wait::wait_until;
 use crate::{Database, Engine, Isolation, Options};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
 /// More than a scan reads under one pin.
@@ -213,11 +214,7 @@ fn a_forgotten_transaction_expires_by_itself() {
     let db = Database::open(directory.path().join("db"), options).unwrap();
     let hot = db.keyspace("hot", Engine::Memory).unwrap();
     let mut forgotten = db.begin(Isolation::Snapshot).unwrap();
-    let begun = Instant::now();
-    while db.state().expired == 0 {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it never expires");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| db.state().expired, |expired| *expired > 0, |_| "it never expires".into());
     let error = forgotten.get(&hot, b"k").unwrap_err();
     assert!(matches!(&error, Error::TooOld(text) if text.contains("after 1s")), "{error}");
 }

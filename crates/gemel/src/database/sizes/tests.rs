@@ -4,7 +4,8 @@ use super::*;
 use crate::files::fail_point::once_here;
 use crate::options::{Isolation, Options};
 use crate::row::{ColumnType, RowRange, RowView, Schema, Table, Value};
-use std::time::{Duration, Instant};
+use crate::wait::wait_until;
+use std::time::Duration;
 
 fn schema() -> Schema {
     let schema = Schema::new().column("id", ColumnType::I32).column("name", ColumnType::Text);
@@ -245,15 +246,11 @@ fn exact_sizes_keep_to_the_maximum_age_and_sizes_need_no_old_snapshot() {
     for engine in [Engine::Memory, Engine::Disk] {
         db.create_table(engine.name(), engine, schema()).unwrap();
     }
-    let until_too_old = |db: &Database| {
-        let until = Instant::now() + Duration::from_secs(60);
-        while !db.state().running.iter().any(|running| running.expired) {
-            assert!(Instant::now() < until, "no expiry");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    };
     let other = db.clone();
-    once_here("sizes.begun", move || until_too_old(&other));
+    once_here("sizes.begun", move || {
+        let running = || other.state().running;
+        wait_until(running, |all| all.iter().any(|one| one.expired), |all| format!("{all:?}"));
+    });
     let error = db.exact_sizes().unwrap_err();
     assert!(matches!(&error, Error::TooOld(text) if text.contains("max_snapshot_age")), "{error:?}");
     // No call of these has a maximum age.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::limit::Work;
+use crate::wait::wait_until;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -27,12 +28,8 @@ fn ends<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-fn until(condition: impl Fn() -> bool + Sync) {
-    ends(|| {
-        while !condition() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    });
+fn until(condition: impl Fn() -> bool) {
+    wait_until(condition, |so| *so, |_| "it never comes".into());
 }
 
 impl DiskEngine {

@@ -1,7 +1,7 @@
 //! A disk without space for the trees' files.
 
 use super::*;
-use std::time::{Duration, Instant};
+use crate::wait::wait_until;
 
 /// Commits a row, if the engine admits it.
 fn try_put(engine: &DiskEngine, row: u32) -> Result<(), Error> {
@@ -16,11 +16,7 @@ fn try_put(engine: &DiskEngine, row: u32) -> Result<(), Error> {
 }
 
 fn until(condition: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !condition() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "it never comes");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(condition, |so| *so, |_| "it never comes".into());
 }
 
 #[test]
