@@ -43,10 +43,7 @@ impl Inner {
 
     fn checkpoint_under(&self, _one: &MutexGuard<'_, ()>) -> Result<()> {
         let begun = Instant::now();
-        let mut outcome = self.write_checkpoint();
-        if outcome.as_ref().is_err_and(Error::is_for_lack_of_space) && self.core.logs.drop_spares() {
-            outcome = self.write_checkpoint();
-        }
+        let outcome = self.or_without_spares(|| self.write_checkpoint());
         let mut state = self.checkpoints.lock();
         match outcome {
             Ok(bytes) => {
@@ -59,6 +56,19 @@ impl Inner {
                 Err(error)
             }
         }
+    }
+
+    /// Writes files. If there is no space, does it again without the logs' spare files.
+    pub(super) fn or_without_spares<T>(&self, write: impl Fn() -> Result<T>) -> Result<T> {
+        let logs = &self.core.logs;
+        // The housekeeper may remove them meanwhile.
+        let had_spares = logs.spare_bytes() > 0;
+        let outcome = write();
+        if !had_spares || !outcome.as_ref().is_err_and(Error::is_for_lack_of_space) {
+            return outcome;
+        }
+        logs.drop_spares();
+        write()
     }
 
     fn write_checkpoint(&self) -> Result<u64> {

@@ -211,14 +211,16 @@ impl Database {
         let _unlimited = self.inner.disk.limit().give_way();
         let (disk, core) = (&self.inner.disk, &self.inner.core);
         core.collect_now();
-        disk.flush_all().map_err(|error| self.no_room_to_merge(error))?;
+        let flushed = self.inner.or_without_spares(|| disk.flush_all());
+        flushed.map_err(|error| self.no_room_to_merge(error))?;
         // Moves the watermark up to what was just flushed, if no transaction is older.
         core.collect_now();
         let bytes = || keyspaces.iter().map(|id| disk.file_bytes(*id)).sum::<Result<u64>>();
         let bytes_before = bytes()?;
         let mut is_complete = true;
         for keyspace in &keyspaces {
-            is_complete &= disk.compact_all(*keyspace).map_err(|error| self.no_room_to_merge(error))?;
+            let merged = self.inner.or_without_spares(|| disk.compact_all(*keyspace));
+            is_complete &= merged.map_err(|error| self.no_room_to_merge(error))?;
         }
         Ok(Compacted { bytes_before, bytes_after: bytes()?, is_complete })
     }

@@ -265,7 +265,13 @@ impl DiskEngine {
     /// Declares so many bytes of the disk to be free, for a test.
     #[cfg(test)]
     pub(crate) fn declare_free(&self, bytes: u64) {
-        self.shared.space.declared.store(bytes, Ordering::Relaxed);
+        self.declare_free_by(move || bytes);
+    }
+
+    /// Declares as many bytes of the disk to be free as a function of a test returns.
+    #[cfg(test)]
+    pub(crate) fn declare_free_by(&self, bytes: impl Fn() -> u64 + Send + Sync + 'static) {
+        *self.shared.space.declared.lock() = Box::new(bytes);
     }
 
     /// Returns the limit of background writing.

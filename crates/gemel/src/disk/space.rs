@@ -5,17 +5,15 @@
 
 use crate::error::{Error, Result};
 use std::path::{Path, PathBuf};
-#[cfg(test)]
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that stay free for the log, and for what a file takes beside its rows.
 const SPARE_BYTES: u64 = 4 << 20;
 
 pub(super) struct Space {
     directory: PathBuf,
-    /// Bytes that a test declares to be free.
+    /// Returns the bytes that a test declares to be free.
     #[cfg(test)]
-    pub(super) declared: AtomicU64,
+    pub(super) declared: parking_lot::Mutex<Box<dyn Fn() -> u64 + Send + Sync>>,
 }
 
 impl Space {
@@ -23,7 +21,7 @@ impl Space {
         Self {
             directory: directory.into(),
             #[cfg(test)]
-            declared: AtomicU64::new(u64::MAX),
+            declared: parking_lot::Mutex::new(Box::new(|| u64::MAX)),
         }
     }
 
@@ -35,7 +33,7 @@ impl Space {
         let needed = bytes.saturating_add(SPARE_BYTES);
         let free = self.free();
         #[cfg(test)]
-        let free = free.map(|free| free.min(self.declared.load(Ordering::Relaxed)));
+        let free = free.map(|free| free.min(self.declared.lock()()));
         match free {
             Some(free) if free < needed => Err(Error::DiskFull(format!(
                 "the disk is full (tables on disk need {needed} bytes in {}, and {free} are free)",

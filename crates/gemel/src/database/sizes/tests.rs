@@ -1,10 +1,13 @@
 //! Tests of sizes and of merges on request.
 
 use super::*;
+use crate::files::Files as _;
 use crate::files::fail_point::once_here;
+use crate::files::faulty::FaultyFiles;
 use crate::options::{Isolation, Options};
 use crate::row::{ColumnType, RowRange, RowView, Schema, Table, Value};
 use crate::wait::wait_until;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn schema() -> Schema {
@@ -282,4 +285,30 @@ fn a_merge_on_request_leaves_space_for_flushes_and_its_errors_do_not_say_that_co
     assert_no_space(false);
     disk.declare_free(2 * bytes + (4 << 20));
     assert!(db.compact("t").unwrap().is_complete);
+}
+
+#[test]
+fn a_merge_on_request_without_space_removes_the_spare_files_of_the_log() {
+    let (directory, files) = (tempfile::tempdir().unwrap(), FaultyFiles::default());
+    let path = directory.path().join("db");
+    let db = Database::open_with(Arc::new(files.clone()), &path, Options::default()).unwrap();
+    let table = db.create_table("t", Engine::Disk, schema()).unwrap();
+    // Spares take all of the disk.
+    let is_spare = |name: &String| name.ends_with(".spare");
+    db.inner.disk.declare_free_by(
+        move || {
+            if files.list(&path).unwrap().iter().any(is_spare) { 0 } else { u64::MAX }
+        },
+    );
+    for must_flush in [false, true] {
+        (0..40).for_each(|id| upsert(&db, &table, id..id + 1, &"Ada ".repeat(100)));
+        db.checkpoint().unwrap();
+        if must_flush {
+            upsert(&db, &table, 40..41, "Bob");
+        }
+        assert!(db.state().log_spare_bytes > 0);
+        assert!(db.compact("t").unwrap().is_complete);
+        assert_eq!(db.state().log_spare_bytes, 0);
+    }
+    assert_eq!(db.exact_sizes().unwrap()[0].rows, 41);
 }
