@@ -10,7 +10,7 @@
 //! the tree. Nor can the tree be ahead of the log: the log is made durable before each flush, and here that fails once
 //! the power is off.
 //!
-//! `tests/crash.rs` covers processes that are killed while the disk engine writes.
+//! `tests/crash` covers processes that are killed while the disk engine writes.
 
 mod prepared;
 

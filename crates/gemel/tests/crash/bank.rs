@@ -1,0 +1,80 @@
+//! The database of the crashes, and the places of its rows.
+
+use gemel::{
+    CommitStamps, Compression, Database, Durability, Engine, Keyspace, LogMode, Options, Transaction,
+};
+use std::path::Path;
+
+pub(crate) const WORKERS: u64 = 4;
+pub(crate) const ACCOUNTS: u64 = 50;
+pub(crate) const MONEY: u64 = 1000;
+/// Rows of each worker that stay in the keyspace that moves.
+pub(crate) const KEPT: u64 = 10;
+/// Number under which links of the chain are acknowledged, behind those of the workers.
+pub(crate) const CHAIN: u64 = WORKERS;
+/// Links of the chain that stay.
+pub(crate) const LINKS: u64 = 64;
+
+pub(crate) fn options(log: LogMode, commit_stamps: CommitStamps) -> Options {
+    Options {
+        log,
+        commit_stamps,
+        durability: Durability::Full,
+        // Half of the combinations have compressed files, a limit of background writing, and small files of the log, which
+        // are overwritten many times.
+        compression: match commit_stamps {
+            CommitStamps::Latched => Compression::None,
+            CommitStamps::Independent => Compression::Lz4,
+        },
+        background_bytes_per_second: (commit_stamps == CommitStamps::Independent).then_some(4 << 20),
+        log_segment_bytes: if commit_stamps == CommitStamps::Independent { 64 << 10 } else { 64 << 20 },
+        // Small, so checkpoints, flushes and compactions happen within a second.
+        checkpoint_log_bytes: 1 << 20,
+        write_buffer_bytes: 1 << 18,
+        csr_capacity: 50,
+        csr_recycle: 20,
+        ..Options::default()
+    }
+}
+
+pub(crate) struct Bank {
+    pub(crate) db: Database,
+    pub(crate) hot: Keyspace,
+    pub(crate) cold: Keyspace,
+    /// It moves between the engines.
+    pub(crate) moving: Keyspace,
+}
+
+pub(crate) fn bank(path: &Path, options: Options) -> gemel::Result<Bank> {
+    let db = Database::open(path, options)?;
+    let (hot, cold) = (db.keyspace("hot", Engine::Memory)?, db.keyspace("cold", Engine::Disk)?);
+    let there = db.keyspaces().into_iter().find(|(name, _)| name == "moving");
+    let moving = db.keyspace("moving", there.map_or(Engine::Memory, |(_, engine)| engine))?;
+    Ok(Bank { db, hot, cold, moving })
+}
+
+pub(crate) fn number(bytes: &[u8]) -> u64 {
+    u64::from_be_bytes(bytes.try_into().unwrap())
+}
+
+/// A cheap generator: the test needs variety, not quality.
+pub(crate) fn next(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+/// Returns the keyspace and the key of a link. A link is often in another engine than the one before.
+pub(crate) fn place(bank: &Bank, link: u64) -> (&Keyspace, String) {
+    let slot = link % LINKS;
+    let is_hot = 0x9E37_79B9_7F4A_7C15_u64 >> slot & 1 == 1;
+    (if is_hot { &bank.hot } else { &bank.cold }, format!("link/{slot}"))
+}
+
+/// Returns the number of the last link.
+pub(crate) fn last_link(bank: &Bank, transaction: &mut Transaction) -> gemel::Result<u64> {
+    let hot = transaction.get(&bank.hot, b"head")?.map_or(0, |bytes| number(&bytes));
+    let cold = transaction.get(&bank.cold, b"head")?.map_or(0, |bytes| number(&bytes));
+    Ok(hot.max(cold))
+}

@@ -1,0 +1,11 @@
+//! Prepared transactions, through the public interface: they survive every end of the process, nobody sees them or gets
+//! in their way, and each is decided once.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
+
+mod backups;
+mod conflicts;
+mod ends;
+mod limits;
+mod shop;
+mod tables;
