@@ -160,7 +160,7 @@ fn measure(path: &Path, engine: Engine, length: Duration) -> gemel::Result<()> {
         let outcome = phases(db, rows, engine, length, commits);
         stop.store(true, Ordering::Relaxed);
         for writer in writers {
-            writer.join().expect("a writer does not panic")?;
+            writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         }
         outcome
     })?;

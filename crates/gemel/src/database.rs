@@ -33,7 +33,7 @@ use crate::transaction::Transaction;
 use checkpoints::remove_strays;
 use current::Current;
 use parking_lot::{Condvar, Mutex};
-use retired::Retired;
+use retired::RetiredKeyspaces;
 pub use sizes::{Compacted, PartSize};
 pub use state::{Aborted, CheckpointState, Committed, MoveState, RunningMove, State};
 use std::fs;
@@ -151,7 +151,7 @@ pub(crate) struct Inner {
     /// The numbers for new keyspaces. Used by those who replace the manifest.
     numbers: Mutex<Numbers>,
     /// Dropped keyspaces that are not freed yet.
-    retired: Mutex<Vec<Retired>>,
+    retired: RetiredKeyspaces,
     recovered: Recovered,
     /// Held while a checkpoint is written: one checkpoint at a time.
     pub(crate) checkpointing: Mutex<()>,
@@ -308,7 +308,7 @@ impl Database {
             manifest: Current::new(opened.manifest),
             changing: Mutex::new(()),
             numbers: Mutex::new(opened.numbers),
-            retired: Mutex::default(),
+            retired: RetiredKeyspaces::default(),
             recovered: opened.recovered,
             checkpointing: Mutex::new(()),
             backing_up: Mutex::new(()),
@@ -567,7 +567,7 @@ fn look_around(inner: &Inner, closing: &Closing, mut look: impl FnMut()) {
             // The state reports the failure; the log grows until the next attempt.
             not_before = Instant::now() + RETRY_CHECKPOINT;
         }
-        inner.free_retired();
+        inner.retired.free(&inner.core);
         if inner.disk_full().is_some() {
             inner.core.logs.drop_spares();
         }

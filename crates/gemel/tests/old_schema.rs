@@ -208,7 +208,7 @@ fn a_read_committed_transaction_goes_on_with_the_new_handle() {
         // An index is another matter: what it wrote before lacks the entries.
         let mut transaction = db.begin(Isolation::ReadCommitted).unwrap();
         assert!(new.delete(&mut transaction, &[Value::Int(1)]).unwrap());
-        let index = IndexDef { name: "by_age".into(), columns: vec!["age".into()], unique: false };
+        let index = IndexDef::new("by_age", ["age"]);
         let indexed = db.add_index("people", index).unwrap();
         too_old(rows(&mut transaction, &indexed));
         outdated(transaction.commit(), "indexes of the table");
@@ -253,7 +253,7 @@ fn an_index_or_a_move_after_the_change_ends_the_writes_of_earlier_transactions()
         assert!(old.delete(&mut writer, &[Value::Int(2)]).unwrap());
         let new = alter(&db);
         assert!(old.delete(&mut writer, &[Value::Int(1)]).unwrap());
-        let index = IndexDef { name: "by_age".into(), columns: vec!["age".into()], unique: false };
+        let index = IndexDef::new("by_age", ["age"]);
         let indexed = db.add_index("people", index).unwrap();
         assert_eq!(rows(&mut reader, &old).unwrap(), before);
         outdated(old.delete(&mut reader, &[Value::Int(3)]), "other indexes");
@@ -329,7 +329,7 @@ fn a_transaction_finds_the_tables_of_its_snapshot() {
         let altered = alter(&db);
         commit(&db, |transaction| altered.insert(transaction, &[Value::Int(9), Value::Null, Value::Int(90)]));
         let mut third = db.begin(level).unwrap();
-        let index = IndexDef { name: "by_age".into(), columns: vec!["age".into()], unique: false };
+        let index = IndexDef::new("by_age", ["age"]);
         db.add_index("people", index).unwrap();
         db.create_table("more", engine, schema()).unwrap();
         let mut fourth = db.begin(level).unwrap();
@@ -584,7 +584,7 @@ fn a_dropped_index_serves_the_snapshots_from_before_and_ends_their_writes() {
         let path = directory.path().join("db");
         let db = open(&path);
         people(&db, engine);
-        let name = IndexDef { name: "by_name".into(), columns: vec!["name".into()], unique: true };
+        let name = IndexDef { unique: true, ..IndexDef::new("by_name", ["name"]) };
         let old = db.add_index("people", name.clone()).unwrap();
         let full = held(&db);
         let (mut reader, mut writer) = (db.begin(SNAPSHOTS[0]).unwrap(), db.begin(SNAPSHOTS[1]).unwrap());
@@ -618,7 +618,7 @@ fn a_dropped_index_serves_the_snapshots_from_before_and_ends_their_writes() {
         // The column is free now, and so is the name.
         let new = db.alter_table("people", &[ColumnChange::drop("town")]).unwrap();
         assert_eq!(rows_now(&db, &new), ["1 'Ann'", "2 'Bob'", "4 'Dan'"]);
-        let index = IndexDef { name: "by_town".into(), columns: vec!["name".into()], unique: false };
+        let index = IndexDef::new("by_town", ["name"]);
         let new = db.add_index("people", index).unwrap();
         assert_eq!(rows_now(&db, &new).len(), 3);
         drop((old, new, db));

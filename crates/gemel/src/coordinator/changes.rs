@@ -9,73 +9,20 @@
 //! A change that makes new handles also has a place in the order of each engine, as a commit over all of them has: its
 //! stamp. So each transaction has the change in all its snapshots, or in none.
 
-use super::{CommitStamps, Coordinator, Part, is_to_twin, protocol};
+use super::stamping::Stamping;
+use super::{CommitStamps, Coordinator, Part, is_to_twin};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
 use crate::ids::KeyspaceId;
 use crate::keyspace::{CatalogView, Gate, Keyspace, Standing};
 use crate::order::clock::Timestamp;
 use crate::transaction::Transaction;
-use parking_lot::MutexGuard;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 /// The count of a change. It is odd while a change has closed gates and is not published: see [`Coordinator::changes`].
 const CHANGE: u64 = 2;
-
-/// A change that is being stamped. Dropping it publishes it in all engines: transactions that begin afterwards have it.
-pub(crate) struct Stamping<'a> {
-    core: &'a Coordinator,
-    /// The change's stamp in the anchor.
-    pub(crate) at: Timestamp,
-    /// The stamp from which on earlier handles are closed.
-    pub(crate) closes_at: Timestamp,
-    /// The stamps that are not published yet, in the order of the engines.
-    parts: Vec<Part>,
-    /// True once the change is counted, and until it is published in the anchor.
-    is_counted: bool,
-    _one: MutexGuard<'a, ()>,
-}
-
-impl Stamping<'_> {
-    /// Counts the change, whose gates are closed.
-    pub(super) fn count(&mut self) {
-        self.core.changes.fetch_add(1, Ordering::SeqCst);
-        // Pairs with the fence in `check_changes`.
-        fence(Ordering::SeqCst);
-        self.is_counted = true;
-        // Nobody should wait for a key that is gone.
-        self.core.locks.look_again();
-    }
-
-    /// Publishes the change in the anchor. Waits for the commits that have drawn there before. They wait for no disk, but
-    /// some for the list of keyspaces.
-    pub(super) fn publish(&mut self) {
-        fail_point("catalog.publishing");
-        self.publish_some(1);
-        self.end_count();
-    }
-
-    fn end_count(&mut self) {
-        if std::mem::take(&mut self.is_counted) {
-            self.core.changes.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-
-    fn publish_some(&mut self, parts: usize) {
-        let some = self.parts.drain(..parts.min(self.parts.len())).collect::<Vec<_>>();
-        protocol::publish(&some, |engine| self.core.engines[engine].clock());
-    }
-}
-
-impl Drop for Stamping<'_> {
-    fn drop(&mut self) {
-        // After a panic the anchor is missing too. It is the first one left.
-        self.publish_some(self.core.engines.len());
-        self.end_count();
-    }
-}
 
 impl Coordinator {
     /// Returns the number of catalog changes so far, twice. It is odd while a change is counted and not published yet.
@@ -116,7 +63,16 @@ impl Coordinator {
                 closes_at = at;
             }
         }
-        Stamping { core: self, at, closes_at, parts, is_counted: false, _one: one }
+        Stamping {
+            engines: &self.engines,
+            changes: &self.changes,
+            locks: &self.locks,
+            at,
+            closes_at,
+            parts,
+            is_counted: false,
+            _one: one,
+        }
     }
 
     /// Sets the standing of keyspaces, and counts the change.

@@ -5,30 +5,14 @@
 //! So one of both finds the other: the commit gives up, or the transaction waits until the commit is done.
 
 use super::{Coordinator, Failure, Part};
-use crate::engine::Clash;
 use crate::error::{Conflict, Result};
 use crate::ids::KeyspaceId;
 use crate::key::Key;
-use crate::lock_manager::LockHolder;
+use crate::lock_manager::{LockHolder, Settled};
 use crate::order::clock::{Broken, Clock, Timestamp};
 use crate::prepared::Entry;
 use crate::transaction::Transaction;
 use std::iter;
-
-/// The snapshot of a write whose key the transaction has locked. No other commit of the key is newer, and the engine need
-/// not remember the commits since the lock.
-pub(super) const LOCKED: Timestamp = Timestamp(Timestamp::MAX.0 - 1);
-
-/// The state of a key for a transaction that holds its lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
-    /// The key was not committed after the snapshot, and will not be.
-    Current,
-    /// The key was committed after the snapshot. No more commits will come.
-    Newer,
-    /// A commit is under way, or a prepared transaction is undecided.
-    No,
-}
 
 impl Coordinator {
     /// Looks at a key whose lock the transaction `owner` holds, for a snapshot of the key's engine.
@@ -95,11 +79,4 @@ impl Coordinator {
             Some((engine, keyspace)) => Err(self.conflict(Conflict::Locked, engine, keyspace)),
         }
     }
-}
-
-/// Returns true if a clash is on a key whose lock the transaction holds. Whoever has it in the engine will find that.
-pub(super) fn is_on_locked(transaction: &Transaction, parts: &[Part], engine: usize, clash: &Clash) -> bool {
-    let part = parts.iter().find(|part| part.engine == engine);
-    let write = part.and_then(|part| part.writes.get(clash.number));
-    write.is_some_and(|write| transaction.has_locked(write.keyspace, &write.key))
 }

@@ -4,10 +4,9 @@
 //! its writes before the twin was there, or may still write to a twin that is gone. Both are found as `changes.rs`
 //! describes: the commit compares the number of changes after it has locked its keys.
 
-use super::changes::Stamping;
-use super::locking::is_on_locked;
+use super::stamping::Stamping;
 use super::{Coordinator, Entered, Part};
-use crate::engine::{Handle, Refusal, Write};
+use crate::engine::{Clash, Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
 use crate::ids::{KeyspaceId, MAX_ENGINES};
@@ -296,4 +295,11 @@ impl Coordinator {
 
 fn writes_to_twin(parts: &[Part], keyspace: KeyspaceId) -> bool {
     parts.iter().flat_map(|part| &part.writes).any(|write| write.keyspace == keyspace && is_to_twin(write))
+}
+
+/// Returns true if a clash is on a key whose lock the transaction holds. Whoever has it in the engine will find that.
+fn is_on_locked(transaction: &Transaction, parts: &[Part], engine: usize, clash: &Clash) -> bool {
+    let part = parts.iter().find(|part| part.engine == engine);
+    let write = part.and_then(|part| part.writes.get(clash.number));
+    write.is_some_and(|write| transaction.has_locked(write.keyspace, &write.key))
 }

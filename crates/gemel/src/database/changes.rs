@@ -355,7 +355,7 @@ impl Database {
         drop(manifest);
         let until = stamping.as_ref().map_or(Timestamp::ZERO, |stamping| stamping.closes_at);
         drop(stamping);
-        self.inner.retire(engines.into_iter().map(|(engine, id)| Retired { until, engine, id }))
+        self.inner.retired.retire(core, engines.into_iter().map(|(engine, id)| Retired { until, engine, id }))
     }
 }
 

@@ -1,9 +1,10 @@
 //! Dropped keyspaces that snapshots from before the drop can still read (`DESIGN.md`, "Catalog").
 
-use super::Inner;
+use crate::coordinator::Coordinator;
 use crate::error::Result;
 use crate::ids::KeyspaceId;
 use crate::order::clock::Timestamp;
+use parking_lot::Mutex;
 
 /// A dropped keyspace that is not freed yet.
 pub(super) struct Retired {
@@ -13,34 +14,38 @@ pub(super) struct Retired {
     pub(super) id: KeyspaceId,
 }
 
-impl Inner {
+/// The dropped keyspaces that are not freed yet.
+#[derive(Default)]
+pub(super) struct RetiredKeyspaces(Mutex<Vec<Retired>>);
+
+impl RetiredKeyspaces {
     /// Frees dropped keyspaces, unless a running transaction needs them. Those that stay wait for the housekeeper.
-    pub(super) fn retire(&self, dropped: impl Iterator<Item = Retired>) -> Result<()> {
+    pub(super) fn retire(&self, core: &Coordinator, dropped: impl Iterator<Item = Retired>) -> Result<()> {
         // Nobody else frees them meanwhile: they are free when this returns.
-        let mut retired = self.retired.lock();
+        let mut retired = self.0.lock();
         retired.extend(dropped);
-        self.free_some(&mut retired)
+        free_some(core, &mut retired)
     }
 
     /// Frees the dropped keyspaces that no running transaction needs any more, unless a drop is doing that. Reports no
     /// error: the next opening removes files that stay.
-    pub(super) fn free_retired(&self) {
-        if let Some(mut retired) = self.retired.try_lock() {
-            let _ = self.free_some(&mut retired);
+    pub(super) fn free(&self, core: &Coordinator) {
+        if let Some(mut retired) = self.0.try_lock() {
+            let _ = free_some(core, &mut retired);
         }
     }
+}
 
-    fn free_some(&self, retired: &mut Vec<Retired>) -> Result<()> {
-        if retired.is_empty() {
-            return Ok(());
-        }
-        // No transaction has an older snapshot now or later, but for those that have expired and find out by themselves.
-        let oldest = self.core.watermark(0);
-        let free = retired.extract_if(.., |retired| retired.until <= oldest);
-        let freed = free.map(|Retired { engine, id, .. }| self.core.engines[engine].drop_keyspace(id));
-        // An error of one must not keep the others.
-        freed.fold(Ok(()), Result::and)
+fn free_some(core: &Coordinator, retired: &mut Vec<Retired>) -> Result<()> {
+    if retired.is_empty() {
+        return Ok(());
     }
+    // No transaction has an older snapshot now or later, but for those that have expired and find out by themselves.
+    let oldest = core.watermark(0);
+    let free = retired.extract_if(.., |retired| retired.until <= oldest);
+    let freed = free.map(|Retired { engine, id, .. }| core.engines[engine].drop_keyspace(id));
+    // An error of one must not keep the others.
+    freed.fold(Ok(()), Result::and)
 }
 
 #[cfg(test)]

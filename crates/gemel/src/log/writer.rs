@@ -121,12 +121,18 @@ impl Writer {
         if !small || end + AHEAD as u64 > self.segments.limits.segment {
             return Ok(());
         }
-        match self.file.write_at(end, &ZEROS.0) {
-            Ok(()) => self.prepared = Prepared::Upto(end + AHEAD as u64),
-            // The zeros hold no record, and there may still be space for records.
-            Err(error) if error.is_for_lack_of_space() => self.prepared = Prepared::Never,
-            Err(error) => return Err(error),
+        for done in (0..AHEAD).step_by(ZEROS.0.len()) {
+            match self.file.write_at(end + done as u64, &ZEROS.0) {
+                Ok(()) => {}
+                // The zeros hold no record, and there may still be space for records.
+                Err(error) if error.is_for_lack_of_space() => {
+                    self.prepared = Prepared::Never;
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
         }
+        self.prepared = Prepared::Upto(end + AHEAD as u64);
         Ok(())
     }
 
@@ -145,10 +151,11 @@ impl Writer {
     }
 }
 
+/// Zeros to write. They are a part of the program's file, so there are few.
 #[repr(align(4096))]
-struct Zeros([u8; AHEAD]);
-static ZEROS: Zeros = Zeros([0; AHEAD]);
-const _: () = assert!(align_of::<Zeros>() == BLOCK_BYTES && AHEAD.is_multiple_of(BLOCK_BYTES));
+struct Zeros([u8; 32 << 10]);
+static ZEROS: Zeros = Zeros([0; 32 << 10]);
+const _: () = assert!(align_of::<Zeros>() == BLOCK_BYTES && AHEAD.is_multiple_of(size_of::<Zeros>()));
 
 /// Returns the reason of the log's failure, for later errors.
 fn cause(error: &Error) -> String {

@@ -1,13 +1,12 @@
 //! Reads that lock a key until the transaction's end.
 
 use super::{Seen, Transaction, checked_key};
-use crate::coordinator::Settled;
 use crate::error::{Conflict, Error, Result};
 use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::key::Key;
 use crate::keyspace::Keyspace;
 use crate::lock_manager::{
-    Answer, LOCK_BYTES, LockHolder, LockManager, PlaceRef, Requested, Settling, Wait, Waited,
+    Answer, LOCK_BYTES, LockHolder, LockManager, PlaceRef, Requested, Settled, Settling, Wait, Waited,
 };
 use crate::log::may_wait;
 use crate::options::Isolation;
@@ -15,13 +14,8 @@ use crate::order::active::Count;
 use crate::order::clock::Timestamp;
 use crate::pending::key_bytes;
 use crossbeam_utils::Backoff;
-use foldhash::fast::RandomState;
-use indexmap::IndexMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// The locks of a transaction, oldest first, and the snapshot at which each key was current when its lock was granted.
-pub(crate) type Locks = IndexMap<(KeyspaceId, Key), Timestamp, RandomState>;
 
 /// Pauses between two looks at a key that a commit or a prepared transaction has, after a short busy wait.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -167,7 +161,7 @@ impl Transaction {
                 handle.name()
             )));
         }
-        let keyspace = self.readable(handle)?;
+        let keyspace = self.lockable(handle)?;
         let place = (keyspace.id, checked_key(key)?);
         if self.locks.contains_key(&place) {
             return Ok(None);
@@ -220,7 +214,7 @@ impl Transaction {
         let begun = Instant::now();
         let outcome = loop {
             // First of all: the catalog may have changed before the request, and then nobody gives a signal.
-            if let Err(error) = self.readable_as(handle, place.0) {
+            if let Err(error) = self.lockable_as(handle, place.0) {
                 self.core.locks.cancel(number, place);
                 break Err(error);
             }
@@ -256,7 +250,7 @@ impl Transaction {
         let mut patience = Patience::new(&core.locks, deadline);
         loop {
             // After a wait the table may be another one.
-            self.readable_as(handle, place.0)?;
+            self.lockable_as(handle, place.0)?;
             let settled = |at| core.settled(number, engine, (place.0, &place.1), at);
             // A write from before the lock rests on its own snapshot.
             let own = self.writes.get(place).map(|pending| pending.since);
@@ -291,9 +285,16 @@ impl Transaction {
         }
     }
 
-    /// Returns an error if a keyspace can't be read any more, or is another one than before.
-    fn readable_as(&self, handle: &Keyspace, id: KeyspaceId) -> Result<()> {
-        let is_same = self.readable(handle)?.id == id;
+    /// Returns the keyspace of a handle for a lock. A snapshot may read on in a table that was dropped since, but no
+    /// transaction can commit what it decides by a row there. So locks are refused where writes are.
+    fn lockable<'k>(&self, handle: &'k Keyspace) -> Result<&'k Keyspace> {
+        self.writable(handle)?;
+        self.readable(handle)
+    }
+
+    /// Returns an error if a keyspace can't be locked any more, or is another one than before.
+    fn lockable_as(&self, handle: &Keyspace, id: KeyspaceId) -> Result<()> {
+        let is_same = self.lockable(handle)?.id == id;
         self.noted(if is_same { Ok(()) } else { Err(Error::Moved(handle.name().into())) })
     }
 
@@ -308,7 +309,7 @@ impl Transaction {
         if !self.has_fixed_snapshot() && self.isolation != Isolation::ReadCommitted {
             if self.locks.is_empty() {
                 // The transaction has done nothing so far. Read before the snapshot is taken, as at the begin.
-                self.changes = self.core.changes();
+                self.changes = self.core.changes_published();
             }
             self.anchor = self.core.refresh(self.seat);
             self.others = [None; MAX_ENGINES];

@@ -443,6 +443,7 @@ fn a_move_that_panics_in_a_commit_poisons_the_database_and_loses_nothing() {
         assert!(matches!(db.move_table("t", other(engine)), Err(Error::Poisoned(_))));
         drop(db);
         let db = Database::open(directory.path(), Options::default()).unwrap();
+        let table = db.table("t").unwrap();
         has(db, &table, engine, &expected());
     }
 }
