@@ -73,7 +73,8 @@ impl Table {
     /// let mut seen: Option<(String, i64)> = None;
     /// let mut pages = Vec::new();
     /// loop {
-    ///     let values = seen.as_ref().map(|(last, id)| [last.into(), Value::Int(*id)]);
+    ///     let before = seen.take();
+    ///     let values = before.as_ref().map(|(last, id)| [last.as_str().into(), Value::Int(*id)]);
     ///     let after = values.as_ref().map_or(Bound::Unbounded, |values| Bound::Excluded(&values[..]));
     ///     let (range, mut page) = (RowRange::new(after, Bound::Unbounded), Vec::new());
     ///     people.scan_index(&mut transaction, "by_last", &range, Direction::Forward, |row| {
