@@ -189,7 +189,8 @@ class Run:
         """Ends the run as Ctrl-C does: what was measured is written, marked `partial`. A second call ends it at once."""
         self._interrupted = True
         if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
+            # To the program it is the same as SIGINT, which whatever a shell starts in the background ignores at first.
+            self._process.send_signal(signal.SIGTERM)
 
     def result(self) -> Result:
         """Waits for the end, and returns the result.
@@ -204,7 +205,8 @@ class Run:
                 self._result = found if self._scratch is None else replace(found, path=None)
         finally:
             self._forget()
-        if code != 0 and not (self._interrupted and code == 130):
+        # It may not have got so far as to handle signals.
+        if code != 0 and not (self._interrupted and code in (130, -signal.SIGTERM)):
             raise of_exit(code, errors("\n".join(self._errors)), self._result)
         if self._result is None:
             if self._interrupted:
