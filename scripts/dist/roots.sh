@@ -7,6 +7,16 @@
 DEBIAN_RELEASE=${DEBIAN_RELEASE:-bookworm}
 DEBIAN_KEYS=/usr/share/keyrings/debian-archive-keyring.gpg
 
+# Removes a root that is not complete. A debootstrap that was stopped leaves /proc mounted in it, which is not its own.
+remove_root() {
+    local mount mounts
+    mapfile -t mounts < <(awk '{ print $2 }' /proc/mounts | sort -r)
+    for mount in "${mounts[@]}"; do
+        [[ $mount != "$1"/* ]] || umount --lazy "$mount"
+    done
+    rm -rf --one-file-system "$1"
+}
+
 # Prints a new copy of the root of an architecture: fresh_root ARCH [PACKAGE]. A package is installed into it.
 fresh_root() {
     local arch=$1 package=${2:-} kept copy flags=()
@@ -14,7 +24,7 @@ fresh_root() {
     if [ ! -e "$kept.complete" ]; then
         [ "$(id -u)" -eq 0 ] || fail "trials run in a root of their own, as root: use --no-try to leave them out"
         command -v debootstrap >/dev/null || scripts/install-packages.sh debootstrap debootstrap >&2
-        rm -rf "$kept"
+        remove_root "$kept"
         mkdir -p "$(dirname "$kept")"
         [ -z "$package" ] || flags+=("--include=$package")
         # Another architecture is unpacked only: its programs run from outside.
