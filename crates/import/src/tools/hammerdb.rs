@@ -5,12 +5,14 @@ use crate::draft::{Draft, MOST, MOST_TERMINALS, MOST_WAREHOUSES, json_number};
 use crate::fate::Fate;
 use crate::given::Given;
 use crate::options;
+use crate::place;
 use crate::product::{Product, other};
 use crate::source::{Source, SourceError};
 use crate::syntax::tcl::{self, Command, Word};
 use crate::syntax::xml::{self, elements, line, text_of};
 use crate::table::{Row, Tool};
 use roxmltree::Node;
+use std::path::Path;
 
 /// HammerDB.
 pub(crate) static TOOL: Tool = Tool {
@@ -67,17 +69,34 @@ static ROWS: &[Row] = &[
         "socket",
         "HammerDB takes the socket if it is there; write it as `socket` into the URL if it shall be used",
     ),
-    Row::plan("ssl", "the URL's `sslmode=require`", |draft, given| {
-        given.switched(|on| match on {
-            true => draft.option("sslmode", "require"),
-            false => Fate::dropped("is off: both try TLS first; `sslmode=disable` in the URL does not"),
+    Row::plan("ssl", "the URL's `sslmode`: `verify-ca` with `ssl_ca`, else `require`", |draft, given| {
+        given.switched(|on| {
+            draft.keep("ssl", 0, on);
+            match on {
+                true => draft.option("sslmode", "require"),
+                false => Fate::dropped("is off: both try TLS first; `sslmode=disable` in the URL does not"),
+            }
         })
     }),
-    Row::dropped("ssl_two_way", "`ssl-cert` and `ssl-key` in the URL do it"),
-    Row::none("ssl_linux_capath, ssl_windows_capath", "`ssl-ca` in the URL is one file"),
-    Row::none("ssl_ca", "`ssl-ca` in the URL is the path of that file"),
-    Row::none("ssl_cert", "`ssl-cert` in the URL is the path of that file"),
-    Row::none("ssl_key", "`ssl-key` in the URL is the path of that file"),
+    Row::plan("ssl_two_way", "the URL's `ssl-cert` and `ssl-key`, if ssl is true", |draft, given| {
+        given.switched(|on| {
+            draft.keep("two_way", 0, on);
+            Fate::dropped(if on { "ssl_cert and ssl_key say the same" } else { "is off" })
+        })
+    }),
+    Row::plan("ssl_linux_capath", "the directory of these files", |draft, given| {
+        keep_path(draft, "capath", given)
+    }),
+    Row::dropped("ssl_windows_capath", "Lydite runs on Linux"),
+    Row::plan("ssl_ca", "the URL's `ssl-ca`, if ssl is true", |draft, given| {
+        keep_path(draft, "ssl_ca", given)
+    }),
+    Row::plan("ssl_cert", "the URL's `ssl-cert`, if ssl and ssl_two_way are true", |draft, given| {
+        keep_path(draft, "ssl_cert", given)
+    }),
+    Row::plan("ssl_key", "the URL's `ssl-key`, if ssl and ssl_two_way are true", |draft, given| {
+        keep_path(draft, "ssl_key", given)
+    }),
     Row::none("ssl_cipher", "client and server choose the best cipher"),
     Row::dropped("oceanbase_port", "the scheme oceanbase has its own port"),
     Row::dropped("superuser", "the user of the URL makes the tables, and needs no more rights"),
@@ -365,7 +384,49 @@ fn setting(element: Node<'_, '_>) -> Given {
     Given::new(element.tag_name().name(), text_of(element), line(element))
 }
 
+/// Keeps a path until it is known whether HammerDB uses it.
+fn keep_path(draft: &mut Draft, name: &'static str, given: &Given) -> Fate {
+    match place::path(given.text()) {
+        Some(path) => {
+            draft.keep(name, 0, path);
+            Fate::dropped("ssl or ssl_two_way is off, so HammerDB does not read it")
+        }
+        None if given.text().is_empty() => Fate::dropped("is empty"),
+        None => Fate::unknown("must be the path of a file"),
+    }
+}
+
+/// Names the files of certificates, which lie in a directory of their own, if HammerDB uses them. With a CA its client
+/// library checks the server's certificate, and no names.
+fn name_certificates(draft: &mut Draft) {
+    let is_on = |draft: &Draft, switch| draft.kept(switch, 0) == Some("true");
+    if !is_on(draft, "ssl") {
+        return;
+    }
+    let mut used = Vec::new();
+    for (name, option) in [("ssl_ca", "ssl-ca"), ("ssl_cert", "ssl-cert"), ("ssl_key", "ssl-key")] {
+        if let Some(file) = draft.kept(name, 0).filter(|_| name == "ssl_ca" || is_on(draft, "two_way")) {
+            let path = Path::new(draft.kept("capath", 0).unwrap_or_default()).join(file);
+            used.push((name, option, path.display().to_string()));
+        }
+    }
+    let directory = match used.is_empty() {
+        true => Fate::none("`ssl-ca` in the URL is one file"),
+        false => Fate::translated("the directory of the URL's files"),
+    };
+    draft.amend("ssl_linux_capath", 0, directory);
+    for (name, option, path) in used {
+        let fate = draft.option(option, path);
+        draft.amend(name, 0, fate);
+        if name == "ssl_ca" {
+            let fate = draft.option("sslmode", "verify-ca");
+            draft.amend("ssl", 0, fate);
+        }
+    }
+}
+
 fn finish(draft: &mut Draft) {
+    name_certificates(draft);
     if draft.place.product.is_none() && draft.place.undriven.is_none() {
         let origins: Vec<&str> = draft.keys.values().map(|entry| entry.origin.as_str()).collect();
         let by = PREFIXES.iter().find(|(prefix, _)| origins.iter().any(|origin| origin.starts_with(prefix)));
