@@ -6,7 +6,7 @@ import struct
 from typing import Any, Tuple
 
 try:
-    import msgpack as _fast
+    import msgpack as _fast  # type: ignore[import-not-found, import-untyped, unused-ignore]
 except ImportError:
     _fast = None
 # Before 1.0 it packed bytes as text; other packages of this name have no version.
@@ -136,7 +136,8 @@ def _map(data: bytes, at: int, size: int) -> Tuple[Any, int]:
 def pack(value: Any) -> bytes:
     """The bytes of a message."""
     if _fast is not None:
-        return _fast.packb(value, default=_plain)
+        packed: bytes = _fast.packb(value, default=_plain)
+        return packed
     out = bytearray()
     _pack_into(out, value)
     return bytes(out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from .errors import Refused, Unsupported
 
@@ -331,7 +331,7 @@ def _new_order(driver: Driver, fields: Dict[str, Any]) -> Any:
     return driver.new_order(NewOrder(fields["w_id"], fields["d_id"], fields["c_id"], lines, fields["now"]))
 
 
-_ACTS = {
+_ACTS: Dict[str, Callable[[Driver, Dict[str, Any]], Any]] = {
     "state": _state,
     "create": _create,
     "drop": lambda driver, _: driver.drop(),

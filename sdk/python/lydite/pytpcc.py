@@ -322,10 +322,10 @@ class PyTpcc(lydite.Driver):
         for index, item in enumerate(items):
             line = Record(f"new_order.items[{index}]", item)
             lines.append(lydite.NewOrderLine(
-                line.text("I_NAME"), line.int("S_QUANTITY"), line.text("BRAND_GENERIC") == "B", line.money("I_PRICE"),
+                line.text("I_NAME"), line.whole("S_QUANTITY"), line.text("BRAND_GENERIC") == "B", line.money("I_PRICE"),
                 line.money("OL_AMOUNT")))
         return lydite.NewOrderResult(
-            numbers.int("D_NEXT_O_ID"), order.now, who.text("C_LAST"), who.text("C_CREDIT"), who.rate("C_DISCOUNT"),
+            numbers.whole("D_NEXT_O_ID"), order.now, who.text("C_LAST"), who.text("C_CREDIT"), who.rate("C_DISCOUNT"),
             numbers.rate("W_TAX"), numbers.rate("D_TAX"), numbers.money("TOTAL"), lines)
 
     def rolled_back(self, order: lydite.NewOrder) -> lydite.RolledBack:
@@ -348,7 +348,7 @@ class PyTpcc(lydite.Driver):
         credit = who.text("C_CREDIT")
         return lydite.PaymentResult(
             payment.now, Record("payment.warehouse", warehouse).address("W"),
-            Record("payment.district", district).address("D"), who.int("C_ID"), who.text("C_FIRST"),
+            Record("payment.district", district).address("D"), who.whole("C_ID"), who.text("C_FIRST"),
             who.text("C_MIDDLE"), who.text("C_LAST"), who.address("C"), who.text("C_PHONE"),
             who.time("C_SINCE") or 0, credit, who.money("C_CREDIT_LIM"), who.rate("C_DISCOUNT"), who.money("C_BALANCE"),
             who.text("C_DATA")[:200] if credit == "BC" else None)
@@ -358,16 +358,16 @@ class PyTpcc(lydite.Driver):
             "w_id": query.w_id, "d_id": query.d_id, "c_id": query.c_id, "c_last": query.c_last})
         customer, order, lines = self.parts("order_status", value, ("customer", "order", "lines"))
         who, last = Record("order_status.customer", customer), Record("order_status.order", order)
-        carrier = last.int("O_CARRIER_ID") if last.values.get("O_CARRIER_ID") is not None else 0
+        carrier = last.whole("O_CARRIER_ID") if last.values.get("O_CARRIER_ID") is not None else 0
         shown = []
         for index, each in enumerate(lines):
             line = Record(f"order_status.lines[{index}]", each)
             shown.append(lydite.OrderStatusLine(
-                line.int("OL_I_ID"), line.int("OL_SUPPLY_W_ID"), line.int("OL_QUANTITY"), line.money("OL_AMOUNT"),
+                line.whole("OL_I_ID"), line.whole("OL_SUPPLY_W_ID"), line.whole("OL_QUANTITY"), line.money("OL_AMOUNT"),
                 line.time("OL_DELIVERY_D")))
         return lydite.OrderStatusResult(
-            who.int("C_ID"), who.text("C_FIRST"), who.text("C_MIDDLE"), who.text("C_LAST"), who.money("C_BALANCE"),
-            last.int("O_ID"), last.time("O_ENTRY_D") or 0, carrier or None, shown)
+            who.whole("C_ID"), who.text("C_FIRST"), who.text("C_MIDDLE"), who.text("C_LAST"), who.money("C_BALANCE"),
+            last.whole("O_ID"), last.time("O_ENTRY_D") or 0, carrier or None, shown)
 
     def delivery(self, delivery: lydite.Delivery) -> List[Tuple[int, int]]:
         value = self.execute("DELIVERY", {
@@ -375,7 +375,7 @@ class PyTpcc(lydite.Driver):
         if not isinstance(value, (list, tuple)):
             raise lydite.Fatal(f"delivery returned {short(value)}, and has to return [(d_id, o_id), …]")
         found = [Record(f"delivery.result[{index}]", each) for index, each in enumerate(value)]
-        return sorted((each.int("D_ID"), each.int("O_ID")) for each in found)
+        return sorted((each.whole("D_ID"), each.whole("O_ID")) for each in found)
 
     def stock_level(self, query: lydite.StockLevel) -> int:
         value = self.execute("STOCK_LEVEL", {"w_id": query.w_id, "d_id": query.d_id, "threshold": query.threshold})

@@ -8,7 +8,7 @@ import random
 import sys
 import types
 from datetime import datetime
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 from .pytpcc_import import Finder
 
@@ -123,7 +123,7 @@ def _util() -> types.ModuleType:
 
 
 #: Modules that every driver may import, and what makes ours. The later ones import the earlier ones.
-_SHARED = {
+_SHARED: Dict[str, Callable[[], types.ModuleType]] = {
     "constants": lambda: _module("constants", _CONSTANTS),
     "util": _util,
     "abstractdriver": lambda: _module("abstractdriver", {

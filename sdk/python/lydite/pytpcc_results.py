@@ -71,7 +71,7 @@ class Record:
         except (TypeError, ValueError, OverflowError):
             raise self._wrong(name, wanted) from None
 
-    def int(self, name: str) -> int:
+    def whole(self, name: str) -> int:
         return self.scaled(name, 1, "a whole number")
 
     def money(self, name: str) -> int:

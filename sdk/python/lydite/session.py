@@ -9,7 +9,7 @@ import sysconfig
 import threading
 import time
 import traceback
-from typing import Any, BinaryIO, Callable, Dict, Union
+from typing import Any, BinaryIO, Callable, Dict, Optional, Union
 
 from ._msgpack import LONGEST, pack, unpack
 from .driver import Driver
@@ -77,7 +77,7 @@ def _explained(driver: Any, error: Exception) -> Refused:
         return error
     if driver is not None:
         try:
-            explained = driver.explain(error)
+            explained: Optional[Refused] = driver.explain(error)
         except Exception as another:
             error, explained = another, None
         if explained is not None:

@@ -1,6 +1,6 @@
 //! Drivers that declare more than they give: the kit finds them, and a run does not repeat their word.
 
-use crate::kit::{SDK, assert_green, directory, kit, python_with_drivers, step};
+use crate::kit::{SDK, assert_green, directory, kit, python_with_libraries, step};
 use crate::program::{Ended, json, lydite, text};
 use serde_json::Value;
 use std::path::Path;
@@ -11,7 +11,7 @@ const CLAIMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/claims.
 /// The URL of a store that gives something and declares something.
 fn claims(place: &Path, gives: &str, declares: &str) -> String {
     let log = place.join(format!("{gives}.log"));
-    let python = python_with_drivers();
+    let python = python_with_libraries();
     format!("driver:env PYTHONPATH={SDK} STORE_FILE={} {python} {CLAIMS} {gives} '{declares}'", log.display())
 }
 

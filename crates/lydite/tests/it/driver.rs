@@ -2,7 +2,7 @@
 
 use crate::claims::assert_plain;
 use crate::kit::{
-    SDK, assert_green, directory, kit, python_with_drivers, scaffold, step, uses_package_msgpack,
+    SDK, assert_green, directory, kit, python_with_libraries, scaffold, step, uses_package_msgpack,
 };
 use crate::program::{Program, assert_checks_hold, json, longer_windows, lydite, text, total, windows_from};
 use lydite_testkit::Directory;
@@ -187,7 +187,7 @@ fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
 /// twice the processor time.
 fn broken(place: &Directory, kinds: &str, options: &str) -> String {
     let store = place.path().join("store.sqlite");
-    let python = python_with_drivers();
+    let python = python_with_libraries();
     format!("driver:env PYTHONPATH={SDK} STORE_FILE={} {python} {BROKEN} {kinds}{options}", store.display())
 }
 
@@ -260,7 +260,7 @@ fn pytpcc(place: &Directory, name: &str) -> String {
     let config = place.path().join("config");
     let database = place.path().join("tpcc.db").display().to_string();
     std::fs::write(&config, format!("[{name}]\ndatabase = {database}\n")).expect("a configuration");
-    let python = python_with_drivers();
+    let python = python_with_libraries();
     let path = match name {
         "forked" => format!("{PYTPCC}/fork/drivers/forkeddriver.py"),
         _ => format!("{PYTPCC}/{name}driver.py"),
@@ -289,7 +289,7 @@ fn the_driver_of_py_tpcc_for_postgresql_passes_the_kit() {
     let connection = connection(postgres::shared(), "pytpcc");
     std::fs::write(&config, format!("[postgres]\ndsn = {connection}\n")).expect("a configuration");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/pytpcc/postgresdriver.py");
-    let (config, python) = (config.display(), python_with_drivers());
+    let (config, python) = (config.display(), python_with_libraries());
     let url = format!(
         "driver:pytpcc?path={path}&config={config}&guarantee=serializable&python={python}&timeout=5m"
     );
@@ -519,7 +519,7 @@ fn library(name: &str, connection: &str) -> String {
 }
 
 fn example_in_python(example: &str, arguments: &str) -> String {
-    format!("driver:env PYTHONPATH={SDK} {} {SDK}/examples/{example} {arguments}", python_with_drivers())
+    format!("driver:env PYTHONPATH={SDK} {} {SDK}/examples/{example} {arguments}", python_with_libraries())
 }
 
 const PGX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/go/examples/pgx");
@@ -536,13 +536,13 @@ fn pgx(place: &Directory, connection: &str) -> String {
 
 #[test]
 fn the_psycopg_driver_passes_the_kit_on_postgresql_with_the_package_msgpack() {
-    assert!(uses_package_msgpack(&python_with_drivers(), SDK));
+    assert!(uses_package_msgpack(&python_with_libraries(), SDK));
     assert_proved_on_postgresql(&psycopg(&connection(postgres::shared(), "psycopg")));
 }
 
 /// Sends a message to an SDK driver that uses the package msgpack (`path` empty) or its own code; returns the error.
 fn refusal_of_message(path: &str, message: &[u8]) -> String {
-    let mut driver = std::process::Command::new(python_with_drivers())
+    let mut driver = std::process::Command::new(python_with_libraries())
         .arg(format!("{SDK}/examples/sqlite_kv.py"))
         .env("PYTHONPATH", format!("{path}:{SDK}"))
         .stdin(std::process::Stdio::piped())

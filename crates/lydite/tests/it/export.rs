@@ -1,5 +1,6 @@
 //! `lydite export`: files that other programs read, refusals that say what to do, and no file that is replaced.
 
+use crate::kit::python_with_libraries;
 use crate::program::{Ended, Program, json, lydite, scratch, text};
 use std::fs;
 use std::path::Path;
@@ -36,8 +37,12 @@ fn other_programs_read_the_tables_and_find_the_numbers_of_the_results() {
     assert!(made.stdout.contains("export: tables/series.csv, "), "{made:?}");
     export(place, &[&both[..], &["--to", "openmetrics", "-o", "all.om"]].concat()).code(0);
     export(place, &[&both[..], &["--to", "influx", "-o", "all.lp"]].concat()).code(0);
-    let python = std::env::var("PSYCOPG_PYTHON").unwrap_or_else(|_| "python3".into());
-    let read = Command::new(python).arg(READ).args(both).current_dir(place).output().expect("Python");
+    let read = Command::new(python_with_libraries())
+        .arg(READ)
+        .args(both)
+        .current_dir(place)
+        .output()
+        .expect("Python");
     assert!(
         read.status.success(),
         "{}{}",

@@ -1,6 +1,6 @@
 //! The package for Python: its own tests and the examples of its documentation, with the program that was built.
 
-use crate::kit::SDK;
+use crate::kit::{SDK, python_with_libraries};
 use std::path::Path;
 use std::process::Command;
 
@@ -19,6 +19,14 @@ fn the_package_rejects_broken_documents_and_its_results_can_not_be_changed() {
 #[test]
 fn a_run_ends_with_the_python_that_started_it() {
     passes("lifetime_test.py");
+}
+
+#[test]
+fn the_types_of_the_package_are_consistent() {
+    let package = format!("{SDK}/lydite");
+    let arguments = ["-m", "mypy", "--strict", "--cache-dir=/dev/null", &package];
+    let ended = Command::new(python_with_libraries()).args(arguments).output().expect("mypy");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
 }
 
 /// Runs the tests of a file.

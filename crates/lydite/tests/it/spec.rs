@@ -1,7 +1,7 @@
 //! `lydite driver new --spec`: drivers made from a description of a store's calls, and what is wrong with one.
 
 use crate::kit::{
-    SDK, assert_each_is_named, assert_green, directory, kit, python_with_drivers, scaffold, step,
+    SDK, assert_each_is_named, assert_green, directory, kit, python_with_libraries, scaffold, step,
 };
 use crate::program::{Program, lydite};
 use lydite_testkit::Directory;
@@ -18,7 +18,7 @@ const SPECS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/specs");
 fn made(place: &Directory, name: &str) -> String {
     let spec = format!("{SPECS}/{name}.toml");
     scaffold(place, name, &["--lang", "python", "--spec", &spec]);
-    format!("{} {}", python_with_drivers(), place.path().join(name).join("store.py").display())
+    format!("{} {}", python_with_libraries(), place.path().join(name).join("store.py").display())
 }
 
 /// How psycopg names the database of a URL.
@@ -160,7 +160,7 @@ fn a_lost_connection_is_unavailable_and_the_next_transaction_has_another_one() {
     let place = directory();
     made(&place, "postgresql");
     let url = postgres::shared().create_database("losing");
-    let ended = Command::new(python_with_drivers())
+    let ended = Command::new(python_with_libraries())
         .args(["-c", LOSES_ITS_CONNECTION])
         .current_dir(place.path().join("postgresql"))
         .env("PG_CONNECTION", connection(&url))

@@ -58,16 +58,19 @@ pub(crate) fn assert_green(ended: &Ended) {
     }
 }
 
-/// A Python that has psycopg 3, redis-py and msgpack: the one that `make test` makes, else that of the system.
-pub(crate) fn python_with_drivers() -> String {
+/// A Python that has the libraries of `scripts/psycopg-python.sh`: the one that `make test` makes, else that of the system.
+pub(crate) fn python_with_libraries() -> String {
     let python = std::env::var("PSYCOPG_PYTHON").unwrap_or_else(|_| "python3".into());
     let found = std::process::Command::new(&python)
-        .args(["-c", "import psycopg, psycopg2, sqlalchemy, asyncpg, redis, msgpack"])
+        .args([
+            "-c",
+            "import psycopg, psycopg2, sqlalchemy, asyncpg, redis, msgpack, prometheus_client, mypy",
+        ])
         .output();
     let found = found.expect("a Python");
     assert!(
         found.status.success(),
-        "{python} lacks a library of a driver: run `make test`, or set PSYCOPG_PYTHON: {found:?}"
+        "{python} lacks a library: run `make test`, or set PSYCOPG_PYTHON: {found:?}"
     );
     python
 }
