@@ -51,13 +51,13 @@ build() {
     export ZIG_GLOBAL_CACHE_DIR=$DIST_WORK/zig ZIG_LOCAL_CACHE_DIR=$DIST_WORK/zig
     export CARGO_ZIGBUILD_PYTHON_PATH=$tools/python CARGO_ZIGBUILD_CACHE_DIR=$DIST_WORK/zigbuild
     # shellcheck disable=SC2086 # flags, split on purpose
-    "$tools/cargo-zigbuild" build ${CARGO_FLAGS:---locked} --release --target "$target.$GLIBC" \
+    "$tools/cargo-zigbuild" build ${CARGO_FLAGS:---locked} --profile packaged --target "$target.$GLIBC" \
         -p lydite -p gemel --bins
     mkdir -p "$place"
     # What is made from these programs is no longer of their commit.
     rm -f "$place"/*.made
     for bin in lydite gemel; do
-        split "${CARGO_TARGET_DIR:-target}/$target/release/$bin" "$place" "$bin"
+        split "${CARGO_TARGET_DIR:-target}/$target/packaged/$bin" "$place" "$bin"
     done
     mark_made programs "$arch"
 }
