@@ -6,7 +6,7 @@ use lydite_decide::Side;
 use lydite_families::TargetSpec;
 use lydite_lab::{LabTarget, Trial};
 use lydite_plan::controls::faults::addresses_of;
-use lydite_plan::entries::{Entries, PLAN_NAMES};
+use lydite_plan::entries::{Entries, unknown_key};
 use lydite_plan::keys;
 use lydite_sweep::{DEFAULT_TARGET, ShellCommand, Subject, reject_keys_of_single_runs};
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,8 @@ pub(crate) fn read(
                 entries.set_by(&origin, key, value.to_owned());
             }
             Some((key, _)) => {
-                let problem = PLAN_NAMES.not_known(key, keys().plan);
+                let as_option = |key: &str| format!("{set} {OPTION_PREFIX}{key}=VALUE");
+                let problem = unknown_key(key, keys().plan, as_option);
                 let key = secret::shown(key);
                 entries.errors.push(format!("{set} {key}: {problem}"));
             }

@@ -1,6 +1,7 @@
 //! Entries of a plan: the values that the user wrote, in a file or as flags, each with its place.
 
 use lydite_database::secret;
+use lydite_families::{Family, families};
 use lydite_import::{Source, tool_of};
 use lydite_report::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
@@ -149,6 +150,21 @@ impl Names {
     }
 }
 
+/// Returns the problem of a key that plans do not have. `as_option` is how an option of the target is written there.
+#[must_use]
+pub fn unknown_key(key: &str, known: &[&str], as_option: impl Fn(&str) -> String) -> String {
+    let is_option = |family: &&Family| family.options.iter().any(|option| option.name == key);
+    if families().iter().any(is_option) {
+        return format!("is an option of targets: write {}", as_option(key));
+    }
+    PLAN_NAMES.not_known(key, known)
+}
+
+/// Returns the problem of a key that a plan or `--set` does not have.
+fn unknown_in_plan(key: &str, known: &[&str]) -> String {
+    unknown_key(key, known, |key| format!("it in the URL of target, URL?{key}=VALUE"))
+}
+
 /// Sorts errors by the line of `file` that they begin with. Errors without a line keep their order and come last.
 #[must_use]
 pub fn by_line(mut errors: Vec<String>, file: &str) -> Vec<String> {
@@ -257,7 +273,7 @@ impl Entries {
         };
         let key = key.trim();
         if !known.contains(&key) {
-            let problem = PLAN_NAMES.not_known(key, known);
+            let problem = unknown_in_plan(key, known);
             self.errors.push(format!("--set {}: {problem}", secret::shown(key)));
             return;
         }
@@ -396,7 +412,7 @@ impl Entries {
                 continue;
             }
             if !known.contains(&key.as_str()) {
-                let problem = PLAN_NAMES.not_known(&key, known);
+                let problem = unknown_in_plan(&key, known);
                 self.errors.push(format!("{file}, line {line}: {} {problem}", secret::shown(&key)));
                 continue;
             }

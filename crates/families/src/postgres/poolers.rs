@@ -18,8 +18,8 @@ const PROCESS: &str = "SELECT pg_backend_pid()";
 /// Times that a connection is asked for its process while another one holds one. A pooler may hand its connections out in
 /// turn.
 const LOOKS: usize = 4;
-/// Longest wait for a connection of a pool that Lydite can't do without.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest wait for a connection of a pool that Lydite can't do without. A busy machine takes seconds to make one.
+const PATIENCE: Duration = Duration::from_secs(15);
 /// Longest wait for a further connection of a pool.
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 /// Transactions that Lydite holds open at once, beside those of sessions: the mark of a run, and a check on one snapshot
