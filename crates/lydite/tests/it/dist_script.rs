@@ -1,8 +1,7 @@
 //! The products of a release: `scripts/dist.sh`, without a build.
 
-use crate::program::scratch;
+use crate::program::{scratch, write_program};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -48,9 +47,7 @@ fn sources(place: &Path, version: &str) {
 
 /// Puts a program before all others on the path.
 fn fake(place: &Path, name: &str, script: &str) {
-    let path = place.join("fake").join(name);
-    fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a program");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
+    write_program(&place.join("fake").join(name), &format!("#!/bin/sh\n{script}\n"));
 }
 
 /// Puts programs and pages that were not built into the stage.

@@ -1,8 +1,7 @@
 //! The gate of a pull request: `scripts/gate.sh` and `scripts/install-release.sh`, with a `gh` that keeps what it is told.
 
-use crate::program::{scratch, text};
+use crate::program::{scratch, text, write_program};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -36,11 +35,6 @@ case $* in
 esac
 exit 0
 "#;
-
-fn write_program(path: &Path, content: &str) {
-    fs::write(path, content).expect("a program");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
-}
 
 /// Runs a script with the program of these tests, in a directory that has a `gh`.
 fn script(name: &str, place: &Path, arguments: &[&str]) -> Output {

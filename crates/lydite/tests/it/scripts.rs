@@ -1,18 +1,14 @@
 //! Scripts that `make` calls.
 
-use crate::program::scratch;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use crate::program::{scratch, write_program};
 use std::process::{Command, Output};
 
 /// Runs the check of free space with a `df` that reports so many free GiB on every disk.
 fn free_space(free_gib: u64, arguments: &[&str]) -> Output {
     let directory = scratch();
     let place = directory.path();
-    let df = place.join("df");
     let said = format!("/dev/x 1 1 {} 99% /disk", free_gib * 1024 * 1024);
-    fs::write(&df, format!("#!/bin/sh\necho Filesystem\necho '{said}'\n")).expect("a program");
-    fs::set_permissions(&df, fs::Permissions::from_mode(0o755)).expect("permissions");
+    write_program(&place.join("df"), &format!("#!/bin/sh\necho Filesystem\necho '{said}'\n"));
     let path = std::env::var("PATH").expect("a path");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/free-space.sh");
     let mut command = Command::new(script);

@@ -3,10 +3,10 @@
 use lydite_plan::values::time;
 use serde_json::Value;
 use std::ffi::{CStr, OsStr};
-use std::fs::File;
+use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -387,6 +387,12 @@ pub(crate) fn windows_from<T>(first: &str, mut measure: impl FnMut(&str) -> Opti
 /// True if the run completed transactions of each of these types, so that what it says of them can be judged.
 pub(crate) fn has_each(result: &Value, kinds: &[&str]) -> bool {
     kinds.iter().all(|kind| result["transactions"][*kind]["committed"].as_u64().expect("a count") > 0)
+}
+
+/// Writes a script that can be run.
+pub(crate) fn write_program(path: &Path, content: &str) {
+    fs::write(path, content).expect("a program");
+    fs::set_permissions(path, Permissions::from_mode(0o755)).expect("permissions");
 }
 
 /// A scratch directory.
