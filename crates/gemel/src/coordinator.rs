@@ -114,13 +114,14 @@ thread_local! {
 /// The writes of one engine.
 type Part = protocol::Part<Vec<Write>>;
 
-/// Returns the counter for a transaction that fails with an error other than a conflict.
-fn count_of(error: &Error) -> Count {
-    match error {
+/// Returns the failure of a transaction for an error other than a conflict.
+fn failure(error: Error) -> Failure {
+    let count = match error {
         Error::TooOld(_) => Count::TooOld,
         Error::Moved(_) => Count::Moved,
         _ => Count::Failed,
-    }
+    };
+    (count, error)
 }
 
 #[cold]
@@ -271,15 +272,23 @@ impl Coordinator {
         )
     }
 
+    /// Returns the failure of a commit that an engine has refused.
+    fn refusal(&self, engine: usize, refusal: Refusal) -> Failure {
+        match refusal {
+            Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
+            Refusal::Error(error) => failure(error),
+        }
+    }
+
     pub(crate) fn commit(&self, transaction: &mut Transaction) -> Result<Outcome, Failure> {
         if transaction.writes.is_empty() {
             self.trace(&mut transaction.trace, &[]);
             return Ok(Outcome { count: Count::ReadOnly, ticket: self.logs.ticket() });
         }
-        self.logs.wait_for_room().map_err(|error| (Count::Failed, error))?;
+        self.logs.wait_for_room().map_err(failure)?;
         let mut parts = self.parts(transaction);
         fail_point("commit.collected");
-        let mut entered = self.enter(&parts).map_err(|error| (Count::Failed, error))?;
+        let mut entered = self.enter(&parts).map_err(failure)?;
         // Dropped before `entered` if this thread panics: an engine that is left must know by then.
         let unwinding = Unwinding(self);
         let outcome = self.commit_entered(transaction, &mut parts, &mut entered);
@@ -301,12 +310,8 @@ impl Coordinator {
         entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
     ) -> Result<Count, Failure> {
         let owner = transaction.seat.number;
-        self.lock_all(transaction, parts, entered).map_err(|(engine, refusal)| match refusal {
-            Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
-            Refusal::Error(error) => (count_of(&error), error),
-        })?;
+        self.lock_all(transaction, parts, entered)?;
         fail_point("commit.locked");
-        self.note_locks(owner, parts).inspect_err(|_| self.give_up(parts))?;
         note_writes(transaction, parts);
         let mut hidden = [const { None }; MAX_ENGINES];
         let outcome = self.ready(owner, transaction, parts, &mut hidden);
@@ -321,14 +326,11 @@ impl Coordinator {
     }
 
     /// Notes the locks of a commit for the watches of others. A conflict if a prepared transaction has read one of the
-    /// keys, or another one holds its lock: then the caller unlocks them.
+    /// keys, or another transaction holds its lock.
     fn note_locks(&self, owner: u64, parts: &[Part]) -> Result<(), Failure> {
         // The fence in `note` is also the one that `protects` and `are_held` need.
         self.watches.note(owner, parts.iter().map(|part| (part.engine, part.writes.as_slice())));
-        if self.prepared.protects() {
-            self.check_protected(owner, parts)?;
-        }
-        if self.locks.are_held() { self.check_held(owner, parts) } else { Ok(()) }
+        if self.prepared.protects() || self.locks.are_held() { self.check_kept(owner, parts) } else { Ok(()) }
     }
 
     /// Removes hidden writes.
@@ -443,8 +445,8 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Draws timestamps, validates reads, and appends to the log: all steps that can still fail. Installs large parts,
-    /// hidden.
+    /// Notes the locks, draws timestamps, validates reads, and appends to the log: all steps that can still fail. Installs
+    /// large parts, hidden.
     fn ready(
         &self,
         owner: u64,
@@ -452,6 +454,7 @@ impl Coordinator {
         parts: &mut [Part],
         hidden: &mut [Option<Hidden>; MAX_ENGINES],
     ) -> Result<(), Failure> {
+        self.note_locks(owner, parts)?;
         let encoded = self.logs.encode(&stamps_of(parts), None, groups_of(parts));
         self.hide(parts, hidden);
         if transaction.rows_to_validate() > MANY_ROWS {
@@ -466,10 +469,10 @@ impl Coordinator {
             self.stamp(parts)?;
             self.validate(transaction)?;
         }
-        self.check_changes(transaction, parts).map_err(|error| (count_of(&error), error))?;
+        self.check_changes(transaction, parts).map_err(failure)?;
         // Locking and validation ask for versions that may be gone, as reads do.
-        self.check_age(transaction.seat).map_err(|error| (Count::TooOld, error))?;
-        self.logs.append(encoded, &stamps_of(parts)).map_err(|error| (Count::Failed, error))
+        self.check_age(transaction.seat).map_err(failure)?;
+        self.logs.append(encoded, &stamps_of(parts)).map_err(failure)
     }
 
     /// Installs large parts, hidden.
@@ -518,11 +521,7 @@ impl Coordinator {
 
     /// Returns a conflict unless a read is still current.
     fn require(&self, still: Result<bool>, engine: usize, keyspace: KeyspaceId) -> Result<(), Failure> {
-        if still.map_err(|error| (count_of(&error), error))? {
-            Ok(())
-        } else {
-            Err(self.conflict(Conflict::Read, engine, keyspace))
-        }
+        if still.map_err(failure)? { Ok(()) } else { Err(self.conflict(Conflict::Read, engine, keyspace)) }
     }
 
     /// Validates those reads again whose keys others have locked since they were validated.
@@ -540,6 +539,11 @@ impl Coordinator {
         for part in parts.iter_mut() {
             self.engines[part.engine].give_up(&mut part.writes);
         }
+        self.publish(parts);
+    }
+
+    /// Publishes the timestamps of parts that install nothing.
+    fn publish(&self, parts: &[Part]) {
         protocol::publish(parts, |engine| self.engines[engine].clock());
     }
 

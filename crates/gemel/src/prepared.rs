@@ -10,7 +10,7 @@ use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::key::{Key, KeyRange, MAX_NAME_BYTES};
 use crate::options::Options;
 use crate::oracle::Trace;
-use crate::order::active::Count;
+use crate::order::active::{COUNTERS, Count};
 use crate::order::protocol::Part;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,7 +112,7 @@ impl Reads {
     }
 }
 
-/// What the decision of a prepared transaction needs.
+/// The parts of a prepared transaction that its decision needs.
 pub(crate) struct Work {
     /// The writes by engine, locked.
     pub(crate) parts: Vec<Part<Vec<Write>>>,
@@ -227,12 +227,9 @@ pub(crate) struct PreparedTransactions {
     table: RwLock<Table>,
     /// Number of entries with reads, so a commit takes no lock while there are none.
     protecting: AtomicUsize,
-    committed: [AtomicU64; COMMITTED.len()],
-    rolled_back: AtomicU64,
+    /// Decisions since the database was opened, by their outcomes.
+    decided: [AtomicU64; COUNTERS],
 }
-
-/// The counters of commits.
-const COMMITTED: [Count; 4] = [Count::ReadOnly, Count::MemoryOnly, Count::DiskOnly, Count::Cross];
 
 /// Returns the error for a name that is not valid.
 pub(crate) fn check_name(name: &str) -> Result<()> {
@@ -253,8 +250,7 @@ impl PreparedTransactions {
             numbers: AtomicU64::new(0),
             table: RwLock::new(Table { entries: BTreeMap::new(), blocks: Vec::new(), bytes: 0 }),
             protecting: AtomicUsize::new(0),
-            committed: Default::default(),
-            rolled_back: AtomicU64::new(0),
+            decided: Default::default(),
         }
     }
 
@@ -377,6 +373,9 @@ impl PreparedTransactions {
         owner: u64,
         mut keys: impl Iterator<Item = (usize, KeyspaceId, &'k Key)>,
     ) -> Option<(usize, KeyspaceId)> {
+        if !self.protects() {
+            return None;
+        }
         let table = self.table.read();
         let others: Vec<_> =
             table.entries.values().filter(|entry| entry.owner != owner && entry.reads.len() > 0).collect();
@@ -427,18 +426,12 @@ impl PreparedTransactions {
 
     /// Counts a decision.
     pub(crate) fn count(&self, outcome: Count) {
-        let place = COMMITTED.iter().position(|count| *count == outcome);
-        place.map_or(&self.rolled_back, |place| &self.committed[place]).fetch_add(1, Ordering::Relaxed);
+        self.decided[outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the number of decisions of this outcome.
     pub(crate) fn counted(&self, outcome: Count) -> u64 {
-        let place = COMMITTED.iter().position(|count| *count == outcome);
-        match (place, outcome) {
-            (Some(place), _) => self.committed[place].load(Ordering::Relaxed),
-            (None, Count::RolledBack) => self.rolled_back.load(Ordering::Relaxed),
-            _ => 0,
-        }
+        self.decided[outcome as usize].load(Ordering::Relaxed)
     }
 
     /// Returns the state. `prepared` is the number of transactions that were prepared.

@@ -52,7 +52,7 @@ impl Coordinator {
         let one = self.stamping.lock();
         let (mut at, mut closes_at, mut parts) = (Timestamp::ZERO, Timestamp::ZERO, Vec::new());
         // After a panic of a commit nothing is published any more. Nobody commits then either.
-        if self.clocks().all(|clock| clock.check().is_ok()) {
+        if self.check_clocks().is_ok() {
             let part = |engine| Part { engine, writes: Vec::new(), stamp: None };
             parts = (0..self.engines.len()).map(part).collect();
             // Under the latch no pair is rejected.
@@ -98,44 +98,40 @@ impl Coordinator {
         stamping
     }
 
-    /// Closes keyspaces for good, in favour of `instead`, which need a transaction that begins after this. The caller
-    /// drops what this returns when it holds no lock that others wait for: it publishes the change in the other engines.
-    pub(crate) fn replace(
-        &self,
-        ids: &[KeyspaceId],
-        standing: Standing,
-        instead: &[Keyspace],
-    ) -> Stamping<'_> {
-        self.replace_each(&[(ids, standing)], instead)
+    /// Closes the handles of keyspaces for good. Outdated and altered keyspaces get new handles; `added` are other
+    /// keyspaces, which come instead of those that are dropped or truncated. All these need a transaction that begins
+    /// after this. The caller drops what this returns when it holds no lock that others wait for: it publishes the change
+    /// in the other engines.
+    pub(crate) fn replace(&self, ids: &[KeyspaceId], standing: Standing, added: &[Keyspace]) -> Stamping<'_> {
+        self.replace_each(&[(ids, standing)], added)
     }
 
     /// Does the same as [`Coordinator::replace`] for keyspaces that are closed in different ways.
     pub(crate) fn replace_each(
         &self,
         closing: &[(&[KeyspaceId], Standing)],
-        instead: &[Keyspace],
+        added: &[Keyspace],
     ) -> Stamping<'_> {
         let mut stamping = self.stamp_change();
         let mut keyspaces = self.keyspaces.write();
         let (born, closes) = (stamping.at, stamping.closes_at);
+        let with = |gate, keyspace: &Keyspace| Keyspace { gate: Arc::new(gate), ..keyspace.clone() };
         let standing = |id| closing.iter().find(|(ids, _)| ids.contains(&id)).map(|(_, standing)| *standing);
         let old = keyspaces.extract_if(.., |keyspace| standing(keyspace.id).is_some()).collect::<Vec<_>>();
-        let newer = |newer: &Keyspace| {
-            let of = old.iter().find(|old| old.id == newer.id);
-            let gate = match of {
-                Some(old) if standing(old.id) == Some(Standing::Altered) => old.gate.altered_at(born),
-                _ => Gate::born_at(born),
+        keyspaces.extend(added.iter().map(|added| with(Gate::born_at(born), added)));
+        for (old, standing) in old.iter().filter_map(|old| Some((old, standing(old.id)?))) {
+            let gate = match standing {
+                Standing::Outdated => Gate::born_at(born),
+                Standing::Altered => old.gate.altered_at(born),
+                _ => {
+                    old.gate.close(standing, closes);
+                    continue;
+                }
             };
-            Keyspace { gate: Arc::new(gate), ..newer.clone() }
-        };
-        let instead: Vec<Keyspace> = instead.iter().map(newer).collect();
-        for (keyspace, standing) in old.iter().filter_map(|old| Some((old, standing(old.id)?))) {
-            match instead.iter().find(|newer| newer.id == keyspace.id) {
-                Some(newer) => keyspace.gate.close_for(standing, closes, newer.clone()),
-                None => keyspace.gate.close(standing, closes),
-            }
+            let newer = with(gate, old);
+            old.gate.close_for(standing, closes, newer.clone());
+            keyspaces.push(newer);
         }
-        keyspaces.extend(instead);
         stamping.count();
         // A commit that is about to be published may be waiting for this lock.
         drop(keyspaces);

@@ -23,9 +23,7 @@ impl Coordinator {
         (keyspace, key): (KeyspaceId, &Key),
         since: Timestamp,
     ) -> Result<Settled> {
-        if self.prepared.protects()
-            && self.prepared.first_protected(owner, iter::once((engine, keyspace, key))).is_some()
-        {
+        if self.prepared.first_protected(owner, iter::once((engine, keyspace, key))).is_some() {
             return Ok(Settled::No);
         }
         Ok(match self.engines[engine].find_conflict(owner, keyspace, key, since)? {
@@ -55,26 +53,29 @@ impl Coordinator {
         self.check_changes(transaction, parts)
     }
 
-    /// Returns a conflict if another transaction holds the lock of a key that this commit has locked in its engine.
+    /// Returns a conflict if another transaction keeps a key that this commit has locked in its engine: a prepared one that
+    /// has read it, or one that holds its lock.
     #[cold]
-    pub(super) fn check_held(&self, owner: u64, parts: &[Part]) -> Result<(), Failure> {
-        let keys = parts
-            .iter()
-            .flat_map(|part| part.writes.iter().map(|write| (part.engine, write.keyspace, &write.key)));
-        match self.locks.first_held(owner, keys) {
-            None => Ok(()),
-            Some((engine, keyspace)) => Err(self.conflict(Conflict::Locked, engine, keyspace)),
-        }
+    pub(super) fn check_kept(&self, owner: u64, parts: &[Part]) -> Result<(), Failure> {
+        let keys = || {
+            parts
+                .iter()
+                .flat_map(|part| part.writes.iter().map(|write| (part.engine, write.keyspace, &write.key)))
+        };
+        let protected = self.prepared.first_protected(owner, keys());
+        self.none_kept(protected.or_else(|| self.locks.first_held(owner, keys())))
     }
 
     /// Returns a conflict if another transaction holds the lock of a key that a transaction has read and is about to
     /// protect until its decision. Its reads are protected already.
     pub(super) fn check_reads_held(&self, entry: &Entry) -> Result<(), Failure> {
-        if !self.locks.are_held() {
-            return Ok(());
-        }
         let is_read = |engine, keyspace, key: &Key| entry.reads.contain(engine, keyspace, key);
-        match self.locks.first_held_that(entry.owner, is_read) {
+        self.none_kept(self.locks.first_held_that(entry.owner, is_read))
+    }
+
+    /// Returns a conflict for a key that another transaction keeps, if one was found.
+    fn none_kept(&self, found: Option<(usize, KeyspaceId)>) -> Result<(), Failure> {
+        match found {
             None => Ok(()),
             Some((engine, keyspace)) => Err(self.conflict(Conflict::Locked, engine, keyspace)),
         }

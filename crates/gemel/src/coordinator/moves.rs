@@ -5,7 +5,7 @@
 //! describes: the commit compares the number of changes after it has locked its keys.
 
 use super::stamping::Stamping;
-use super::{Coordinator, Entered, Part};
+use super::{Coordinator, Entered, Failure, Part, failure};
 use crate::engine::{Clash, Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
@@ -237,27 +237,29 @@ impl Coordinator {
         stamping
     }
 
-    /// Locks the writes of a commit that has entered the engines. A twin is no reason to fail: the commit waits a moment for
-    /// its keys, and gives up the move if there is no memory for it. Nor is a key that the transaction has locked: the
-    /// other commit will find that, and give up.
+    /// Locks the writes of a commit that has entered the engines. After an error no key is locked. A twin is no reason to
+    /// fail: the commit waits a moment for its keys, and gives up the move if there is no memory for it. Nor is a key that
+    /// the transaction has locked: the other commit will find that, and give up.
     pub(super) fn lock_all<'e>(
         &'e self,
         transaction: &Transaction,
         parts: &mut [Part],
         entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
-    ) -> Result<(), (usize, Refusal)> {
+    ) -> Result<(), Failure> {
         let owner = transaction.seat.number;
         let (backoff, mut attempts) = (Backoff::new(), 0);
         loop {
             let Err((engine, refusal)) = self.lock(owner, parts) else { return Ok(()) };
+            let is_for_a_moment = |write: &Write| {
+                attempts < LOCK_ATTEMPTS && is_to_twin(write)
+                    || transaction.has_locked(write.keyspace, &write.key)
+            };
             match &refusal {
                 Refusal::Clash(clash)
                     if clash.kind == Conflict::Locked
-                        && (attempts < LOCK_ATTEMPTS && writes_to_twin(parts, clash.keyspace)
-                            || is_on_locked(transaction, parts, engine, clash)) =>
+                        && write_of(parts, engine, clash).is_some_and(is_for_a_moment) =>
                 {
-                    self.may_still_commit(transaction, parts)
-                        .map_err(|error| (engine, Refusal::Error(error)))?;
+                    self.may_still_commit(transaction, parts).map_err(failure)?;
                     // This commit has no lock and no timestamp now. It also leaves the engines: what must not overlap a
                     // commit may be waiting for it, and later commits behind that.
                     *entered = [const { None }; MAX_ENGINES];
@@ -268,15 +270,15 @@ impl Coordinator {
                     } else {
                         backoff.snooze();
                     }
-                    *entered = self.enter(parts).map_err(|error| (engine, Refusal::Error(error)))?;
+                    *entered = self.enter(parts).map_err(failure)?;
                 }
                 Refusal::Error(Error::Capacity(why)) => {
                     let ended = self.moves.give_up(engine, why);
                     if !self.forget_twins(parts) && !ended {
-                        return Err((engine, refusal));
+                        return Err(self.refusal(engine, refusal));
                     }
                 }
-                _ => return Err((engine, refusal)),
+                _ => return Err(self.refusal(engine, refusal)),
             }
         }
     }
@@ -293,13 +295,7 @@ impl Coordinator {
     }
 }
 
-fn writes_to_twin(parts: &[Part], keyspace: KeyspaceId) -> bool {
-    parts.iter().flat_map(|part| &part.writes).any(|write| write.keyspace == keyspace && is_to_twin(write))
-}
-
-/// Returns true if a clash is on a key whose lock the transaction holds. Whoever has it in the engine will find that.
-fn is_on_locked(transaction: &Transaction, parts: &[Part], engine: usize, clash: &Clash) -> bool {
-    let part = parts.iter().find(|part| part.engine == engine);
-    let write = part.and_then(|part| part.writes.get(clash.number));
-    write.is_some_and(|write| transaction.has_locked(write.keyspace, &write.key))
+/// Returns the write that clashes.
+fn write_of<'p>(parts: &'p [Part], engine: usize, clash: &Clash) -> Option<&'p Write> {
+    parts.iter().find(|part| part.engine == engine)?.writes.get(clash.number)
 }

@@ -4,16 +4,14 @@
 //! the reads. The locks stay, and so does the protection of the reads, until the decision, which draws the timestamps.
 
 use super::{
-    Coordinator, Entered, Failure, Part, Unwinding, count_of, groups_of, note_writes, parts_of, stamps_of,
+    Coordinator, Entered, Failure, Part, Unwinding, failure, groups_of, note_writes, parts_of, stamps_of,
 };
-use crate::engine::Refusal;
-use crate::error::{Conflict, Error, Result};
+use crate::error::Result;
 use crate::files::fail_point;
 use crate::ids::MAX_ENGINES;
 use crate::logs::AloneRecord;
 use crate::options::CommitStamps;
 use crate::order::active::Count;
-use crate::order::protocol;
 use crate::prepared::{Draft, Entry, Found, Reads, Work, check_name, unknown};
 use crate::record::{encode_prepared, encode_roll_back};
 use crate::ticket::Ticket;
@@ -58,16 +56,15 @@ fn record_of(entry: &Entry, parts: &[Part]) -> AloneRecord {
 impl Coordinator {
     /// Prepares a transaction under a name. After an error nothing is locked.
     pub(crate) fn prepare(&self, transaction: &mut Transaction, name: &str) -> Result<Ticket, Failure> {
-        let failed = |error: Error| (Count::Failed, error);
-        check_name(name).map_err(failed)?;
-        self.logs.wait_for_room().map_err(failed)?;
+        check_name(name).map_err(failure)?;
+        self.logs.wait_for_room().map_err(failure)?;
         let parts = self.parts(transaction);
-        let mut entered = self.enter(&parts).map_err(failed)?;
+        let mut entered = self.enter(&parts).map_err(failure)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
         let reads = reads_of(&transaction.seen);
         let owner = transaction.seat.number;
         let draft = draft(name, owner, u64::try_from(now).unwrap_or_default(), &parts, reads);
-        let entry = self.prepared.reserve(draft).map_err(|error| (count_of(&error), error))?;
+        let entry = self.prepared.reserve(draft).map_err(failure)?;
         let unwinding = Unwinding(self);
         let outcome = self.prepare_entered(transaction, parts, &entry, &mut entered);
         std::mem::forget(unwinding);
@@ -82,25 +79,16 @@ impl Coordinator {
         entry: &Entry,
         entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
     ) -> Result<(), Failure> {
-        self.lock_all(transaction, &mut parts, entered).map_err(|(engine, refusal)| match refusal {
-            Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
-            Refusal::Error(error) => (count_of(&error), error),
-        })?;
+        self.lock_all(transaction, &mut parts, entered)?;
         fail_point("prepare.locked");
         note_writes(transaction, &parts);
-        let record = match self.ready_to_prepare(transaction, &parts, entry) {
-            Ok(record) => record,
-            Err(failure) => {
-                self.give_up(&mut parts);
-                return Err(failure);
-            }
-        };
-        // From the append on, a checkpoint that drops the record finds the transaction here.
-        let mut work = entry.work.lock();
-        if let Err(error) = self.logs.append_alone(record) {
-            self.give_up(&mut parts);
-            return Err((Count::Failed, error));
-        }
+        let appended = self.ready_to_prepare(transaction, &parts, entry).and_then(|record| {
+            // From the append on, a checkpoint that drops the record finds the transaction here.
+            let work = entry.work.lock();
+            self.logs.append_alone(record).map_err(failure)?;
+            Ok(work)
+        });
+        let mut work = appended.inspect_err(|_| self.give_up(&mut parts))?;
         fail_point("prepare.after_append");
         *work = Some(Work { parts, trace: transaction.trace.take() });
         entry.set_ready();
@@ -118,23 +106,11 @@ impl Coordinator {
         self.note_locks(entry.owner, parts)?;
         self.check_reads_held(entry)?;
         self.validate(transaction)?;
-        self.check_changes(transaction, parts).map_err(|error| (count_of(&error), error))?;
-        self.check_age(transaction.seat).map_err(|error| (Count::TooOld, error))?;
+        self.check_changes(transaction, parts).map_err(failure)?;
+        self.check_age(transaction.seat).map_err(failure)?;
         let record = record_of(entry, parts);
-        self.prepared.take_bytes(entry, record.bytes).map_err(|error| (Count::Failed, error))?;
+        self.prepared.take_bytes(entry, record.bytes).map_err(failure)?;
         Ok(record)
-    }
-
-    /// Returns a conflict if another prepared transaction has read one of the keys that this one has locked.
-    #[cold]
-    pub(super) fn check_protected(&self, owner: u64, parts: &[Part]) -> Result<(), Failure> {
-        let keys = parts
-            .iter()
-            .flat_map(|part| part.writes.iter().map(|write| (part.engine, write.keyspace, &write.key)));
-        match self.prepared.first_protected(owner, keys) {
-            None => Ok(()),
-            Some((engine, keyspace)) => Err(self.conflict(Conflict::Locked, engine, keyspace)),
-        }
     }
 
     /// Commits a prepared transaction. After an error it is undecided, as before. Returns the number of its rows too.
@@ -165,7 +141,7 @@ impl Coordinator {
             .and_then(|()| self.logs.append(encoded, &stamps_of(parts)));
         if let Err(error) = logged {
             self.take_back(parts, &mut hidden);
-            protocol::publish(parts, |engine| self.engines[engine].clock());
+            self.publish(parts);
             parts.iter_mut().for_each(|part| part.stamp = None);
             return Err(error);
         }
@@ -241,12 +217,8 @@ impl Coordinator {
         let mut parts = parts_of(writes, touched);
         let owner = self.active.next_number();
         for part in &mut parts {
-            self.engines[part.engine].lock_again(owner, &mut part.writes).map_err(
-                |refusal| match refusal {
-                    Refusal::Clash(clash) => self.conflict(clash.kind, part.engine, clash.keyspace).1,
-                    Refusal::Error(error) => error,
-                },
-            )?;
+            let locked = self.engines[part.engine].lock_again(owner, &mut part.writes);
+            locked.map_err(|refusal| self.refusal(part.engine, refusal).1)?;
         }
         let entry = self.prepared.restore(draft(name, owner, at_us, &parts, reads), number, bytes);
         *entry.work.lock() = Some(Work { parts, trace: None });

@@ -1,16 +1,14 @@
 //! Changes of a table's columns (`DESIGN.md`, "Catalog").
 
 use super::Database;
-use super::catalog::no_table;
+use super::changes::table_entry_mut;
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
 use crate::files::fail_point;
-use crate::keyspace::{Keyspace, Standing};
-use crate::manifest::KeyspaceEntry;
+use crate::keyspace::Standing;
 #[cfg(doc)]
 use crate::options::Isolation;
-use crate::recovery;
 use crate::row::{ColumnChange, Layout, Table};
 
 impl Database {
@@ -60,11 +58,7 @@ impl Database {
         let _one = self.inner.changing.lock();
         let mut manifest = self.inner.manifest.replacing();
         let mut next = manifest.clone();
-        let entry = next
-            .tables
-            .iter_mut()
-            .find(|entry| entry.name == name)
-            .ok_or_else(|| no_table(&manifest, name))?;
+        let entry = table_entry_mut(&mut next, name)?;
         let (schema, rows_change) = entry.schema.altered(name, changes)?;
         Layout::new(name, &schema)?;
         entry.schema = schema;
@@ -73,13 +67,10 @@ impl Database {
         // After an error the manifest on disk may be the new one. No row of the new form exists, so both fit all rows.
         next.write(&*self.inner.files, &self.inner.path)?;
         let core = &self.inner.core;
-        let of_table = |entry: &&KeyspaceEntry| ids.contains(&entry.id);
-        let entries = next.keyspaces.iter().filter(of_table);
-        let instead: Vec<Keyspace> = entries.map(|entry| recovery::handle(core.owner, entry)).collect();
         // Whoever has the change in a snapshot can't use an earlier handle, and nobody else uses the new one. So nobody
         // meets a row that the handle does not know. A rename leaves the handles as they are.
-        let (closed, instead) = if rows_change { (&*ids, &*instead) } else { (&[][..], &[][..]) };
-        let replaced = manifest.change(core, next, || Some(core.replace(closed, Standing::Altered, instead)));
+        let closed = if rows_change { &*ids } else { &[] };
+        let replaced = manifest.change(core, next, || Some(core.replace(closed, Standing::Altered, &[])));
         drop(manifest);
         drop(replaced);
         fail_point("catalog.after_manifest");

@@ -40,7 +40,7 @@ pub(super) fn table_entry<'m>(manifest: &'m Manifest, name: &str) -> Result<&'m 
     manifest.tables.iter().find(|entry| entry.name == name).ok_or_else(|| no_table(manifest, name))
 }
 
-fn table_entry_mut<'m>(manifest: &'m mut Manifest, name: &str) -> Result<&'m mut TableEntry> {
+pub(super) fn table_entry_mut<'m>(manifest: &'m mut Manifest, name: &str) -> Result<&'m mut TableEntry> {
     let place = manifest.tables.iter().position(|entry| entry.name == name);
     match place {
         Some(place) => Ok(&mut manifest.tables[place]),
@@ -218,8 +218,7 @@ impl Database {
         let gone = [entry.keyspaces.remove(place + 1)];
         let kept = entry.keyspaces.clone();
         self.give_up(manifest, next, &gone, |core| {
-            let instead: Vec<Keyspace> = kept.iter().filter_map(|id| core.handle(*id)).collect();
-            core.replace_each(&[(&kept, Standing::Outdated), (&gone, Standing::Dropped)], &instead)
+            core.replace_each(&[(&kept, Standing::Outdated), (&gone, Standing::Dropped)], &[])
         })?;
         self.table(table)
     }
@@ -325,10 +324,9 @@ impl Database {
             keyspace.unfinished = false;
         }
         let core = &self.inner.core;
-        let replaced = self.inner.replace_manifest(&mut manifest, next, |_| {
-            let handles: Vec<Keyspace> = ids.iter().filter_map(|id| core.handle(*id)).collect();
-            Some(core.replace(&ids, Standing::Outdated, &handles))
-        });
+        let replaced = self
+            .inner
+            .replace_manifest(&mut manifest, next, |_| Some(core.replace(&ids, Standing::Outdated, &[])));
         replaced.map(drop)
     }
 

@@ -231,7 +231,7 @@ impl LockManager {
         owner: u64,
         mut keys: impl Iterator<Item = (usize, KeyspaceId, &'k Key)>,
     ) -> Option<(usize, KeyspaceId)> {
-        loop {
+        while self.are_held() {
             let mut some = keys.by_ref().take(AT_ONCE).peekable();
             some.peek()?;
             let table = self.table.lock();
@@ -242,6 +242,7 @@ impl LockManager {
                 return Some((engine, keyspace));
             }
         }
+        None
     }
 
     /// Returns the first lock of another transaction whose key fulfils a condition.
@@ -250,6 +251,9 @@ impl LockManager {
         owner: u64,
         fulfils: impl Fn(usize, KeyspaceId, &Key) -> bool,
     ) -> Option<(usize, KeyspaceId)> {
+        if !self.are_held() {
+            return None;
+        }
         let table = self.table.lock();
         let mut others = table.all().filter(|(holder, ..)| *holder != owner);
         let found = others.find(|(_, engine, keyspace, key)| fulfils(*engine, *keyspace, key));

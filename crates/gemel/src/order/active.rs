@@ -84,7 +84,7 @@ pub(crate) enum Count {
     Moved,
     Failed,
 }
-const COUNTERS: usize = Count::Failed as usize + 1;
+pub(crate) const COUNTERS: usize = Count::Failed as usize + 1;
 
 /// A running transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
