@@ -1,6 +1,7 @@
 //! Cursors: scans that stop after each key and turn back.
 
 use super::Transaction;
+use super::given::{checked_length, checked_range};
 use super::scanned::Walk;
 use super::writes::Writes;
 use crate::error::{Error, Result};
@@ -261,7 +262,7 @@ impl Transaction {
         Ok(Cursor {
             keyspace: keyspace.clone(),
             transaction: self.seat.number,
-            range: super::checked_range(lower, upper)?,
+            range: checked_range(lower, upper)?,
             place: Place::Start,
             ahead: Ahead::new(Direction::Forward, Place::Start),
             own: OwnKeys::default(),
@@ -296,7 +297,7 @@ impl Cursor {
     /// # Errors
     /// [`Error::Capacity`] if the key is too long.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let key = super::checked_length(key)?;
+        let key = checked_length(key)?;
         self.move_to(Place::Before(key));
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Reads and updates of several keys at once, and updates that change a value in its own memory.
 
-use super::{Transaction, checked_key, checked_keys};
+use super::Transaction;
+use super::given::{checked_key, checked_keys};
 use crate::engine::Handle;
 use crate::error::Result;
 use crate::key::Key;

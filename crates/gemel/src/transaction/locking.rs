@@ -1,8 +1,9 @@
 //! Reads that lock a key until the transaction's end.
 
-use super::{Seen, Transaction, checked_key};
+use super::given::checked_key;
+use super::{Seen, Transaction};
 use crate::error::{Conflict, Error, Result};
-use crate::ids::{KeyspaceId, MAX_ENGINES};
+use crate::ids::KeyspaceId;
 use crate::key::Key;
 use crate::keyspace::Keyspace;
 use crate::lock_manager::{
@@ -161,67 +162,66 @@ impl Transaction {
                 handle.name()
             )));
         }
-        let keyspace = self.lockable(handle)?;
+        // A snapshot may read on in a table that was dropped since, but no transaction can commit what it decides by a row
+        // there. So a lock needs a table that can be written.
+        let keyspace = self.writable(handle)?;
         let place = (keyspace.id, checked_key(key)?);
         if self.locks.contains_key(&place) {
             return Ok(None);
         }
         self.make_room_for_lock(&place.1, lock_bytes(&place.1))?;
-        let engine = keyspace.engine_index();
         let deadline = wait.deadline();
-        if let Some(refused) = self.wait_for_lock(handle, engine, &place, wait, deadline)? {
+        if let Some(refused) = self.wait_for_lock(keyspace, &place, wait, deadline)? {
             return Ok(Some(refused));
         }
         // The lock manager has the lock. Whatever fails from here on releases it.
-        match self.settle(handle, engine, &place, deadline) {
-            Ok(Ok(at)) => {
+        let settled = self.settle(keyspace, &place, deadline);
+        if !matches!(settled, Ok(Ok(_))) {
+            self.core.locks.release(self.seat.number, [&place]);
+        }
+        match self.noted(settled)? {
+            Ok(at) => {
+                let engine = keyspace.engine_index();
                 self.see(Seen::Key { engine, keyspace: place.0, key: place.1.clone(), since: at });
                 self.locks_bytes += lock_bytes(&place.1);
                 self.locks.insert(place, at);
                 Ok(None)
             }
-            Ok(Err(refused)) => {
-                self.core.locks.release(self.seat.number, [&place]);
-                Ok(Some(refused))
-            }
-            Err(error) => {
-                self.core.locks.release(self.seat.number, [&place]);
-                self.noted(Err(error))
-            }
+            Err(refused) => Ok(Some(refused)),
         }
     }
 
     /// Waits until the lock manager grants a lock.
     fn wait_for_lock(
         &mut self,
-        handle: &Keyspace,
-        engine: usize,
+        keyspace: &Keyspace,
         place: &(KeyspaceId, Key),
         wait: Wait,
         deadline: Option<Instant>,
     ) -> Result<Option<Refused>> {
         let number = self.seat.number;
+        let engine = keyspace.engine_index();
         let signal = match self.core.locks.request(number, engine, place, wait != Wait::No) {
             Requested::Granted => return Ok(None),
             Requested::Busy(holder) => {
                 let (holder, waited) = (LockHolder::Transaction(holder), Duration::ZERO);
                 return Ok(Some(Refused { holder, waited }));
             }
-            Requested::Deadlock(cycle) => return Err(self.lost_deadlock(handle, cycle)),
+            Requested::Deadlock(cycle) => return Err(self.lose_deadlock(keyspace, cycle)),
             Requested::Closed => return Err(closed()),
             Requested::Waits(signal) => signal,
         };
         let begun = Instant::now();
         let outcome = loop {
             // First of all: the catalog may have changed before the request, and then nobody gives a signal.
-            if let Err(error) = self.lockable_as(handle, place.0) {
+            if let Err(error) = self.still_writable(keyspace) {
                 self.core.locks.cancel(number, place);
                 break Err(error);
             }
             match self.core.locks.wait(number, place, &signal, deadline) {
                 Waited::Answer(Answer::Granted) => break Ok(None),
                 Waited::Answer(Answer::Look) => {}
-                Waited::Answer(Answer::Deadlock(cycle)) => break Err(self.lost_deadlock(handle, cycle)),
+                Waited::Answer(Answer::Deadlock(cycle)) => break Err(self.lose_deadlock(keyspace, cycle)),
                 Waited::Answer(Answer::Ended) => {
                     let expired = self.alive().err();
                     break Err(expired.unwrap_or_else(closed));
@@ -241,19 +241,18 @@ impl Transaction {
     /// snapshot at which the key is current from here on.
     fn settle(
         &mut self,
-        handle: &Keyspace,
-        engine: usize,
+        keyspace: &Keyspace,
         place: &(KeyspaceId, Key),
         deadline: Option<Instant>,
     ) -> Result<Result<Timestamp, Refused>> {
-        let (core, number) = (Arc::clone(&self.core), self.seat.number);
+        let (core, number, engine) = (Arc::clone(&self.core), self.seat.number, keyspace.engine_index());
+        let settled = |at| core.settled(number, engine, (place.0, &place.1), at);
+        // A write from before the lock rests on its own snapshot.
+        let own = self.writes.get(place).map(|pending| pending.since);
         let mut patience = Patience::new(&core.locks, deadline);
         loop {
             // After a wait the table may be another one.
-            self.lockable_as(handle, place.0)?;
-            let settled = |at| core.settled(number, engine, (place.0, &place.1), at);
-            // A write from before the lock rests on its own snapshot.
-            let own = self.writes.get(place).map(|pending| pending.since);
+            self.still_writable(keyspace)?;
             let (at, state) = match own {
                 Some(since) => (since, settled(since)?),
                 // A long wait takes no snapshots.
@@ -268,9 +267,8 @@ impl Transaction {
             match state {
                 Settled::Current => return Ok(Ok(at)),
                 Settled::Newer if own.is_some() || self.has_fixed_snapshot() => {
-                    return Err(self.lose(Count::ConflictWrite, |transaction| {
-                        transaction.core.conflict(Conflict::Write, engine, place.0).1
-                    }));
+                    let (count, error) = core.conflict(Conflict::Write, engine, place.0);
+                    return Err(self.lose(count, error));
                 }
                 // The commit has unlocked the key, and is about to publish its timestamp.
                 Settled::Newer => patience.backoff.snooze(),
@@ -285,54 +283,17 @@ impl Transaction {
         }
     }
 
-    /// Returns the keyspace of a handle for a lock. A snapshot may read on in a table that was dropped since, but no
-    /// transaction can commit what it decides by a row there. So locks are refused where writes are.
-    fn lockable<'k>(&self, handle: &'k Keyspace) -> Result<&'k Keyspace> {
-        self.writable(handle)?;
-        self.readable(handle)
-    }
-
-    /// Returns an error if a keyspace can't be locked any more, or is another one than before.
-    fn lockable_as(&self, handle: &Keyspace, id: KeyspaceId) -> Result<()> {
-        let is_same = self.lockable(handle)?.id == id;
-        self.noted(if is_same { Ok(()) } else { Err(Error::Moved(handle.name().into())) })
-    }
-
-    /// Returns true if the snapshot must stay as it is. At read committed there is none that could.
-    pub(crate) fn has_fixed_snapshot(&self) -> bool {
-        self.fixed && self.isolation != Isolation::ReadCommitted
-    }
-
-    /// Returns the newest snapshot in an engine that the transaction can read at. It is a new one unless something else
-    /// than keys that the transaction has locked rests on the old one: those have not changed in between.
-    fn newest_snapshot(&mut self, engine: usize) -> Result<Timestamp> {
-        if !self.has_fixed_snapshot() && self.isolation != Isolation::ReadCommitted {
-            if self.locks.is_empty() {
-                // The transaction has done nothing so far. Read before the snapshot is taken, as at the begin.
-                self.changes = self.core.changes_published();
-            }
-            self.anchor = self.core.refresh(self.seat);
-            self.others = [None; MAX_ENGINES];
-            if let Some(trace) = &mut self.trace {
-                trace.snapshots = self.others;
-                trace.snapshots[0] = Some(self.anchor);
-            }
-        }
-        self.view(engine)
-    }
-
-    fn lost_deadlock(&mut self, handle: &Keyspace, transactions: Vec<u64>) -> Error {
-        let keyspace = handle.name().to_owned();
-        self.lose(Count::Deadlock, |_| Error::Deadlock { keyspace, transactions })
+    fn lose_deadlock(&mut self, keyspace: &Keyspace, transactions: Vec<u64>) -> Error {
+        let keyspace = keyspace.name().to_owned();
+        self.lose(Count::Deadlock, Error::Deadlock { keyspace, transactions })
     }
 
     /// Fails the transaction, so others need not wait until it is dropped. Returns the error, which is noted.
-    fn lose(&mut self, count: Count, error: impl FnOnce(&Self) -> Error) -> Error {
-        let error = error(self);
+    fn lose(&mut self, count: Count, error: Error) -> Error {
         self.failed = Some(count);
         self.drop_locks();
-        let noted: Result<()> = self.noted(Err(error));
-        noted.err().unwrap_or_else(closed)
+        self.note(&error);
+        error
     }
 
     /// Releases all locks but the first `kept`. What was read under them must still be current at the commit.
@@ -344,8 +305,7 @@ impl Transaction {
         self.core.locks.release(self.seat.number, released.keys());
         self.locks_bytes = self.locks.keys().map(|(_, key)| lock_bytes(key)).sum();
         // The snapshot may have moved on since a key was locked. The key did not change until now.
-        let mut snapshots = self.others;
-        snapshots[0] = Some(self.anchor);
+        let snapshots = self.snapshots();
         if self.isolation != Isolation::ReadCommitted {
             for seen in &mut self.seen {
                 if let Seen::Key { engine, keyspace, key, since } = seen
@@ -374,6 +334,7 @@ impl Transaction {
     }
 
     /// Returns true if the transaction holds the lock of a key.
+    #[inline]
     pub(crate) fn has_locked(&self, keyspace: KeyspaceId, key: &Key) -> bool {
         !self.locks.is_empty() && self.locks.contains_key(&PlaceRef(keyspace, key))
     }

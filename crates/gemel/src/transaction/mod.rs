@@ -1,10 +1,11 @@
-//! A transaction over keyspaces of any engine: its snapshots, reads and writes of single keys, and its end.
+//! A transaction over keyspaces of any engine: its begin, reads and writes of single keys, and its end.
 
 #[cfg(test)]
 mod age_tests;
 mod cursor;
 mod draw;
 mod each;
+mod given;
 #[cfg(test)]
 mod large_tests;
 mod locking;
@@ -17,14 +18,15 @@ mod room;
 mod savepoint;
 mod scan;
 mod scanned;
+mod view;
 mod writes;
 
 use crate::coordinator::{Coordinator, Outcome};
 use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::ids::{KeyspaceId, MAX_ENGINES};
-use crate::key::{Key, KeyRange, MAX_KEY_BYTES, MAX_VALUE_BYTES};
-use crate::keyspace::{CatalogView, Keyspace};
+use crate::key::{Key, KeyRange, MAX_VALUE_BYTES};
+use crate::keyspace::Keyspace;
 use crate::lock_manager::Locks;
 use crate::mvcc::Draft;
 use crate::options::Isolation;
@@ -33,6 +35,7 @@ use crate::order::active::{Count, Seat};
 use crate::order::clock::Timestamp;
 use crate::pending::{Room, key_bytes, view_bytes};
 use crate::ticket::Ticket;
+use given::{checked_key, checked_keys};
 use savepoint::Savepoints;
 use scanned::{ScannedViews, Walk};
 use std::cell::Cell;
@@ -150,45 +153,6 @@ fn already_failed(what: &str) -> Error {
     Error::Usage(format!("the transaction failed earlier and can't be {what}: begin a new one"))
 }
 
-fn checked_key(bytes: &[u8]) -> Result<Key> {
-    if bytes.is_empty() {
-        return Err(Error::Usage("a key must have at least one byte".into()));
-    }
-    checked_length(bytes)
-}
-
-fn checked_keys<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Result<Vec<Key>> {
-    let keys = keys.into_iter();
-    // Collecting results would not know the number of keys.
-    let mut checked = Vec::with_capacity(keys.size_hint().0);
-    for key in keys {
-        checked.push(checked_key(key.as_ref())?);
-    }
-    Ok(checked)
-}
-
-fn checked_length(bytes: &[u8]) -> Result<Key> {
-    if bytes.len() > MAX_KEY_BYTES {
-        return Err(Error::Capacity(format!(
-            "a key of {} bytes is too long: use at most {MAX_KEY_BYTES}",
-            bytes.len()
-        )));
-    }
-    Ok(Key::new(bytes))
-}
-
-fn checked_range(lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<KeyRange> {
-    Ok(KeyRange { lower: checked_bound(lower)?, upper: checked_bound(upper)? })
-}
-
-fn checked_bound(bound: Bound<&[u8]>) -> Result<Bound<Key>> {
-    Ok(match bound {
-        Bound::Included(bytes) => Bound::Included(checked_length(bytes)?),
-        Bound::Excluded(bytes) => Bound::Excluded(checked_length(bytes)?),
-        Bound::Unbounded => Bound::Unbounded,
-    })
-}
-
 impl Transaction {
     /// Begins a transaction. `max_age` limits the age of its snapshot.
     pub(crate) fn begin(
@@ -248,17 +212,19 @@ impl Transaction {
         self.noted(self.core.check_age(self.seat))
     }
 
-    /// Notes a retryable error. The closure of [`Database::try_run`](crate::Database::try_run) may wrap it in an error
-    /// of its own.
+    /// Notes the error of an outcome, if it is retryable. The closure of
+    /// [`Database::try_run`](crate::Database::try_run) may wrap it in an error of its own.
     #[inline]
     pub(crate) fn noted<T>(&self, outcome: Result<T>) -> Result<T> {
-        if let Err(error) = &outcome
-            && let Some(error) = error.copy_if_retryable()
-        {
+        outcome.inspect_err(|error| self.note(error))
+    }
+
+    #[cold]
+    fn note(&self, error: &Error) {
+        if let Some(error) = error.copy_if_retryable() {
             // The first one is the cause.
             let _ = self.lost.set(error);
         }
-        outcome
     }
 
     /// Returns the first retryable error that a call has returned, if there is one: only a new transaction can succeed.
@@ -266,102 +232,9 @@ impl Transaction {
         self.lost.take()
     }
 
-    /// Returns the outcome of a read of a keyspace, or an error if the read may have missed rows or files, because the
-    /// keyspace is being dropped or the snapshot has expired.
-    #[inline]
-    fn confirmed<T>(&self, keyspace: &Keyspace, read: Result<T>) -> Result<T> {
-        self.noted(
-            keyspace.check_read(self.catalog()).and_then(|()| self.core.check_age(self.seat)).and(read),
-        )
-    }
-
     /// Returns the number of keys and rows that the commit must validate.
     pub(crate) fn rows_to_validate(&self) -> usize {
         self.seen.len() + self.seen_rows
-    }
-
-    /// Returns the changes of the catalog that the transaction knows of.
-    #[inline]
-    pub(crate) fn catalog(&self) -> CatalogView {
-        CatalogView { began: self.anchor, moves_on: self.isolation == Isolation::ReadCommitted }
-    }
-
-    /// Returns an error if the transaction can't use a keyspace.
-    fn usable(&self, keyspace: &Keyspace) -> Result<()> {
-        self.alive()?;
-        if keyspace.owner != self.core.owner {
-            return Err(Error::Usage(format!(
-                "keyspace {:?} belongs to another database, or to an earlier opening of this one: get it from the \
-                 database of the transaction",
-                keyspace.name()
-            )));
-        }
-        Ok(())
-    }
-
-    /// Returns the handle to read through: if the keyspace was moved before the transaction began, that of its new place.
-    fn readable<'k>(&self, keyspace: &'k Keyspace) -> Result<&'k Keyspace> {
-        self.usable(keyspace)?;
-        let keyspace = self.noted(keyspace.for_reads(self.catalog()))?;
-        self.noted(keyspace.check_age(self.catalog())).map(|()| keyspace)
-    }
-
-    /// Does the same as [`Transaction::readable`], for reads and writes.
-    fn writable<'k>(&self, keyspace: &'k Keyspace) -> Result<&'k Keyspace> {
-        self.usable(keyspace)?;
-        if self.read_only {
-            return Err(Error::Usage(format!(
-                "the transaction is read-only and can't write to {:?}: begin one with Database::begin",
-                keyspace.name()
-            )));
-        }
-        let keyspace = self.noted(keyspace.for_writes(self.catalog()))?;
-        self.noted(keyspace.check_age(self.catalog())).map(|()| keyspace)
-    }
-
-    /// Returns the snapshot in an engine for the next access. The access is not of a locked key.
-    fn snapshot(&mut self, engine: usize) -> Result<Timestamp> {
-        self.fixed = true;
-        self.view(engine)
-    }
-
-    /// Returns the snapshot in an engine for the next access.
-    fn view(&mut self, engine: usize) -> Result<Timestamp> {
-        let at = match self.isolation {
-            Isolation::ReadCommitted => {
-                // Writes and reads for an update that rest on an earlier snapshot are checked against all commits since.
-                // The engines must not forget those commits, so the seat keeps its snapshot.
-                let decided = !(self.views.is_empty()
-                    && self.scanned.is_empty()
-                    && self.walk.is_none()
-                    && self.writes.is_empty()
-                    && self.seen.is_empty());
-                let anchor = if !decided {
-                    self.core.refresh(self.seat)
-                } else {
-                    self.core.engines[0].clock().horizon()
-                };
-                self.noted(self.core.newest(engine, anchor))?
-            }
-            _ if engine == 0 => return Ok(self.anchor),
-            _ => match self.others[engine] {
-                Some(at) => return Ok(at),
-                None => match self.noted(self.core.select(engine, self.anchor)) {
-                    Ok(at) => at,
-                    Err(error) => {
-                        self.failed = Some(Count::Csr);
-                        return Err(error);
-                    }
-                },
-            },
-        };
-        if self.isolation != Isolation::ReadCommitted {
-            self.others[engine] = Some(at);
-            if let Some(trace) = &mut self.trace {
-                trace.snapshots[engine] = Some(at);
-            }
-        }
-        Ok(at)
     }
 
     /// Passes the value of a key to `f`, without a copy. Returns none if the key does not exist.
@@ -401,7 +274,7 @@ impl Transaction {
             return Ok(self.writes.get(&place).and_then(|pending| pending.value.as_deref()).map(f));
         }
         // What is read under a lock is current at the commit.
-        let locked = !self.locks.is_empty() && self.locks.contains_key(&place);
+        let locked = self.has_locked(keyspace.id, &place.1);
         let key = place.1;
         let validated = !locked && (for_update || self.isolation == Isolation::Serializable);
         let viewed = self.isolation == Isolation::ReadCommitted;

@@ -1,7 +1,8 @@
 //! The first and the last key of a range, and the deletion of a range.
 
+use super::Transaction;
+use super::given::checked_range;
 use super::room::no_room;
-use super::{Transaction, checked_range};
 use crate::engine::Handle;
 use crate::error::Result;
 use crate::ids::Direction;

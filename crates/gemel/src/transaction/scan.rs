@@ -1,8 +1,9 @@
 //! Scans of a range: committed rows merged with the transaction's own writes, and the note of what was read.
 
+use super::given::checked_range;
 use super::own::Own;
 use super::scanned::part_read;
-use super::{Seen, Transaction, checked_range};
+use super::{Seen, Transaction};
 use crate::error::Result;
 use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
