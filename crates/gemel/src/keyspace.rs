@@ -353,7 +353,7 @@ mod tests {
         assert!(matches!(old.for_writes(NOW), Err(Error::Outdated(_))));
     }
 
-    /// What each view sees of a keyspace whose columns change, which gets an index, and which moves.
+    /// The columns of a keyspace change, then it gets an index, then it moves. Views from before and after see that.
     #[test]
     fn an_altered_handle_is_for_those_from_before_while_its_keyspace_is_there() {
         let view = |began| CatalogView { began: Timestamp(began), moves_on: false };

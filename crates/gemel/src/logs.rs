@@ -131,8 +131,8 @@ impl Logs {
         }
     }
 
-    /// Appends a record without timestamps, which `encode` writes. It is a record of the first log, whatever engines it
-    /// is about. Returns its length in bytes.
+    /// Appends a record without timestamps. It is a record of the first log, whatever engines it is about. Returns its
+    /// length in bytes.
     pub(crate) fn append_alone(&self, record: AloneRecord) -> Result<u64> {
         let AloneRecord { mut buffer, mut large, bytes } = record;
         let (log, need) = match self.all() {

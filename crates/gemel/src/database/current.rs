@@ -1,4 +1,4 @@
-//! The manifest of an open database, in memory, and what earlier snapshots still need of the ones before it.
+//! The manifest of an open database, in memory, and the parts of earlier ones that snapshots still need.
 //!
 //! Replacing it takes some syncs of the disk, however long these take. Whoever only looks something up must not wait for
 //! that. So there are two locks. One is held from before the new manifest is made until it is in use, and only by those who
@@ -23,7 +23,7 @@ pub(crate) struct Current {
     undos: Mutex<VecDeque<Undo>>,
 }
 
-/// What tables were before a change of the catalog. Kept while a running transaction may not have the change.
+/// Tables as they were before a change of the catalog. Kept while a running transaction may not have the change.
 struct Undo {
     /// The change's stamp.
     at: Timestamp,

@@ -7,8 +7,8 @@ use crate::prepared::{Blocked, PreparedTransaction};
 use crate::ticket::Ticket;
 
 impl Database {
-    /// Returns the prepared transactions that are undecided, in the order in which they were prepared: those of this
-    /// process, and those that opening has found.
+    /// Returns the prepared transactions that are undecided, in the order in which they were prepared. Those of earlier
+    /// openings are among them.
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {

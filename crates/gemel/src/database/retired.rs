@@ -71,7 +71,8 @@ mod tests {
         assert!(matches!(outcome, Err(Error::Outdated(_))), "{outcome:?}");
     }
 
-    /// The gates are closed and the change is counted, but no snapshot has it yet. Whoever begins now is from before.
+    /// While a change is being published, its gates are closed and it is counted, but no snapshot has it. A transaction that
+    /// begins at that moment is one from before the change.
     #[test]
     fn a_transaction_that_begins_while_a_change_is_published_is_one_from_before() {
         for engine in [Engine::Memory, Engine::Disk] {

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 /// Bytes of writes in memory at which commits wait, as a multiple of the write buffer.
 const FULL_BUFFERS: u64 = 3;
-/// Bytes of writes in memory from which on the limit of background writing gives way to flushes, as a multiple of the
-/// write buffer. One buffer fills while another is flushed, so at two the flush is late.
+/// Bytes of writes in memory at which a flush is late, as a multiple of the write buffer: one buffer fills while another
+/// is flushed. From there on the limit of background writing gives way to flushes.
 const NEAR_FULL_BUFFERS: u64 = 2;
 /// Number of unsorted runs of files in one keyspace at which commits wait.
 const FULL_RUNS: usize = 24;

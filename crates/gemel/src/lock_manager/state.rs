@@ -1,4 +1,4 @@
-//! What a transaction knows of its locks (`DESIGN.md`, "Locking reads").
+//! The locks that a transaction holds, and the state of a key that it is locking (`DESIGN.md`, "Locking reads").
 
 use crate::ids::KeyspaceId;
 use crate::key::Key;

@@ -123,7 +123,7 @@ impl<S: Clone> Table<S> {
         std::mem::take(&mut self.answers)
     }
 
-    /// Asks for a lock. `signal` makes the signal for a wait; without it, the request does not wait.
+    /// Asks for a lock. A request with a `signal` may wait, and the answer to it goes there.
     ///
     /// If the wait would close a cycle, its youngest transaction is the victim. It has the highest number. So the oldest
     /// of all transactions is never a victim, and the work that is lost is likely to be small. The victim waits no more
