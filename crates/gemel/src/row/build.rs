@@ -38,20 +38,18 @@ impl Table {
         failure?;
         for (key, entry) in &found {
             self.check_entry(index, entry, key)?;
-            if entry.constrained
-                && let Some(other) = bytes.get(&index.keyspace, &entry.key)?
-            {
+            if let Some(other) = index.holder(bytes, entry)? {
                 return Err(Error::Constraint(format!(
                     "table {}, unique index {}: ({}) belongs to the rows with primary keys ({}) and ({}): \
                      change one of them, or add an index that is not unique",
                     self.name(),
                     index.name,
                     index.key.describe(&entry.key),
-                    self.primary_key().describe(index.primary_key(&entry.key, &other)?),
+                    self.primary_key().describe(&other),
                     self.primary_key().describe(key),
                 )));
             }
-            bytes.put(&index.keyspace, &entry.key, &index.value(key, &entry.included))?;
+            index.put(bytes, entry, key)?;
         }
         Ok(found.pop().map(|(key, _)| key))
     }

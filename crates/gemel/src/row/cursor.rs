@@ -299,7 +299,7 @@ impl RowCursor {
                 continue;
             }
             // At read committed, the row may have changed since its entry was read.
-            if index.entry_key(&RowView::new(layout, &self.row)?, key)?.0 == entry {
+            if index.entry_key(&RowView::new(layout, &self.row)?, key)? == entry {
                 self.sought = None;
                 return RowView::new(layout, &self.row).map(Some);
             }

@@ -12,6 +12,7 @@
 //! that entry, and each entry is compared together with the primary key in its value. One entry more is read at each
 //! such bound, and the answers are those of an index that is not unique.
 
+use super::Bytes;
 use super::keys::{KeyLayout, RowRange, Span, successor};
 use super::layout::Layout;
 use super::schema::{IndexDef, Schema};
@@ -124,7 +125,7 @@ impl Index {
 
     /// Returns the entry of a row with the primary key `key`.
     pub(super) fn entry(&self, row: &RowView<'_>, key: &[u8]) -> Result<Entry> {
-        let (entry, constrained) = self.entry_key(row, key)?;
+        let (entry, constrained) = self.encode(row, key)?;
         let mut included = Vec::new();
         if !self.covered.included.is_empty() {
             let mut values = vec![Value::Null; row.layout().columns()];
@@ -136,9 +137,13 @@ impl Index {
         Ok(Entry { key: entry, included, constrained })
     }
 
-    /// Returns the key of the entry of a row with the primary key `key`, and true if no other row may have the same
-    /// key.
-    pub(super) fn entry_key(&self, row: &RowView<'_>, key: &[u8]) -> Result<(Vec<u8>, bool)> {
+    /// Returns the key of the entry of a row with the primary key `key`.
+    pub(super) fn entry_key(&self, row: &RowView<'_>, key: &[u8]) -> Result<Vec<u8>> {
+        Ok(self.encode(row, key)?.0)
+    }
+
+    /// Returns the key of an entry, and true if no other row may have the same key.
+    fn encode(&self, row: &RowView<'_>, key: &[u8]) -> Result<(Vec<u8>, bool)> {
         let constrained = self.unique && !self.key.has_null(row)?;
         let mut entry = Vec::with_capacity(32 + key.len());
         self.key.encode_row(row, &mut entry)?;
@@ -148,13 +153,23 @@ impl Index {
         Ok((entry, constrained))
     }
 
-    /// Returns the value of an entry of a row with the primary key `key`.
-    pub(super) fn value<'a>(&self, key: &'a [u8], included: &'a [u8]) -> Cow<'a, [u8]> {
-        match (self.unique, included.is_empty()) {
-            (true, true) => Cow::Borrowed(key),
-            (true, false) => Cow::Owned([key, included].concat()),
-            (false, _) => Cow::Borrowed(included),
+    /// Returns the primary key of the row that has the key of a new entry, if no other row may have it.
+    pub(super) fn holder<B: Bytes + ?Sized>(&self, bytes: &mut B, entry: &Entry) -> Result<Option<Vec<u8>>> {
+        if !entry.constrained {
+            return Ok(None);
         }
+        let value = bytes.get(&self.keyspace, &entry.key)?;
+        value.map(|value| Ok(self.primary_key(&entry.key, &value)?.to_vec())).transpose()
+    }
+
+    /// Writes the entry of a row with the primary key `key`.
+    pub(super) fn put<B: Bytes + ?Sized>(&self, bytes: &mut B, entry: &Entry, key: &[u8]) -> Result<()> {
+        let value = match (self.unique, entry.included.is_empty()) {
+            (true, true) => Cow::Borrowed(key),
+            (true, false) => Cow::Owned([key, &entry.included].concat()),
+            (false, _) => Cow::Borrowed(&*entry.included),
+        };
+        bytes.put(&self.keyspace, &entry.key, &value)
     }
 
     /// Returns the primary key to which an entry leads.

@@ -110,8 +110,7 @@ impl Table {
         let Some(span) = index.span(self.primary_key(), range)? else { return Ok(()) };
         self.walk(bytes, index, &span, direction, &mut |bytes, Found { entry, key, .. }| {
             let row = self.read_encoded(bytes, &key, |row| {
-                let is_of_row = index.entry_key(&row, &key)?.0 == entry;
-                if is_of_row { each(row) } else { Ok(ControlFlow::Continue(())) }
+                if index.entry_key(&row, &key)? == entry { each(row) } else { Ok(ControlFlow::Continue(())) }
             })?;
             Ok(row.unwrap_or(ControlFlow::Continue(())))
         })
@@ -305,7 +304,7 @@ impl Table {
         if !self.indexes().is_empty() {
             let row = RowView::new(self.layout(), row)?;
             for index in self.indexes() {
-                keys.push(index.entry_key(&row, key)?.0);
+                keys.push(index.entry_key(&row, key)?);
             }
         }
         keys.push(key.to_vec());

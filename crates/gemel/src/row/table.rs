@@ -18,16 +18,6 @@ use crate::transaction::Transaction;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// The part of a row's index entry that a change of the row concerns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    None,
-    /// The included columns only.
-    Value,
-    /// The key: the entry is another one, or new.
-    Key,
-}
-
 /// A table of a database. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -229,10 +219,7 @@ impl Table {
                 self.parts.key.describe(&key),
             )));
         }
-        let entries = self.free_entries(bytes, &row.view(), &key, |_| Change::Key)?;
-        self.make_room(bytes, entries.iter().map(|(_, entry)| entry.lengths()), &key, row.as_bytes().len())?;
-        self.write_entries(bytes, &key, &entries)?;
-        bytes.put(&self.parts.rows, &key, row.as_bytes())
+        self.put_over(bytes, &key, None, &row, |_| true)
     }
 
     /// Inserts a row, or replaces the row with the same primary key. Returns true if there was one.
@@ -313,9 +300,9 @@ impl Table {
             }
             Vec::new()
         } else {
-            let entry = |row: &RowView<'_>, index: &Index| Ok(index.entry_key(row, &key)?.0);
-            let entries =
-                |row: RowView<'_>| self.parts.indexes.iter().map(|index| entry(&row, index)).collect();
+            let entries = |row: RowView<'_>| {
+                self.parts.indexes.iter().map(|index| index.entry_key(&row, &key)).collect()
+            };
             match self.read_encoded::<_, Vec<Vec<u8>>>(bytes, &key, entries)? {
                 Some(entries) => entries,
                 None => return Ok(false),
@@ -329,7 +316,8 @@ impl Table {
         Ok(true)
     }
 
-    /// Stores `row` over the row `old`, and its entries in the indexes for which `concerns` is true.
+    /// Stores a new row with its entries, or `row` over the row `old`, with its entries in the indexes for which
+    /// `concerns` is true.
     fn put_over<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
@@ -338,69 +326,47 @@ impl Table {
         row: &RowBuf<'_>,
         concerns: impl Fn(&Index) -> bool,
     ) -> Result<()> {
-        let mut gone = Vec::new();
-        let mut changes = vec![Change::Key; self.parts.indexes.len()];
-        if let Some(old) = old {
-            for (index, change) in self.parts.indexes.iter().zip(&mut changes) {
-                if !concerns(index) {
-                    *change = Change::None;
-                    continue;
+        let (mut gone, mut entries) = (Vec::new(), Vec::new());
+        for index in self.parts.indexes.iter().filter(|index| old.is_none() || concerns(index)) {
+            let before = old.as_ref().map(|old| index.entry(old, key)).transpose()?;
+            let entry = index.entry(&row.view(), key)?;
+            self.check_entry(index, &entry, key)?;
+            match before {
+                Some(before) if before.key == entry.key => {
+                    if before.included == entry.included {
+                        continue;
+                    }
                 }
-                let (before, after) = (index.entry(&old, key)?, index.entry(&row.view(), key)?);
-                *change = match (before.key == after.key, before.included == after.included) {
-                    (true, true) => Change::None,
-                    (true, false) => Change::Value,
-                    (false, _) => Change::Key,
-                };
-                if *change == Change::Key {
-                    gone.push((&index.keyspace, before.key));
+                before => {
+                    self.check_free(bytes, index, &entry)?;
+                    gone.extend(before.map(|before| (&index.keyspace, before.key)));
                 }
             }
+            entries.push((index, entry));
         }
-        let entries = self.free_entries(bytes, &row.view(), key, |at| changes[at])?;
         let lengths = entries.iter().map(|(_, entry)| entry.lengths());
         let lengths = gone.iter().map(|(_, key)| (key.len(), 0)).chain(lengths);
         self.make_room(bytes, lengths, key, row.as_bytes().len())?;
         for (keyspace, entry) in gone {
             bytes.delete(keyspace, &entry)?;
         }
-        self.write_entries(bytes, key, &entries)?;
+        for (index, entry) in &entries {
+            index.put(bytes, entry, key)?;
+        }
         bytes.put(&self.parts.rows, key, row.as_bytes())
     }
 
-    /// Returns the entries of a row in the indexes in which they change. `change` gets the position of an index. Fails if
-    /// another row has a new entry's key in a unique index.
-    fn free_entries<B: Bytes + ?Sized>(
-        &self,
-        bytes: &mut B,
-        row: &RowView<'_>,
-        key: &[u8],
-        change: impl Fn(usize) -> Change,
-    ) -> Result<Vec<(&Index, Entry)>> {
-        let mut entries = Vec::new();
-        for (at, index) in self.parts.indexes.iter().enumerate() {
-            let change = change(at);
-            if change == Change::None {
-                continue;
-            }
-            let entry = index.entry(row, key)?;
-            self.check_entry(index, &entry, key)?;
-            if entry.constrained
-                && change == Change::Key
-                && let Some(other) = bytes.get(&index.keyspace, &entry.key)?
-            {
-                return Err(Error::Constraint(format!(
-                    "table {}, unique index {}: ({}) already belongs to the row with primary key ({}): \
-                     use other values",
-                    self.name(),
-                    index.name,
-                    index.key.describe(&entry.key),
-                    self.parts.key.describe(index.primary_key(&entry.key, &other)?),
-                )));
-            }
-            entries.push((index, entry));
-        }
-        Ok(entries)
+    /// Checks that no other row has the key of a new entry in a unique index.
+    fn check_free<B: Bytes + ?Sized>(&self, bytes: &mut B, index: &Index, entry: &Entry) -> Result<()> {
+        let Some(other) = index.holder(bytes, entry)? else { return Ok(()) };
+        Err(Error::Constraint(format!(
+            "table {}, unique index {}: ({}) already belongs to the row with primary key ({}): \
+             use other values",
+            self.name(),
+            index.name,
+            index.key.describe(&entry.key),
+            self.parts.key.describe(&other),
+        )))
     }
 
     /// Makes room for the writes of index entries, with keys and included columns of these lengths, and of the row with
@@ -424,17 +390,6 @@ impl Table {
         // The value of an entry is the primary key, or nothing, and the included columns.
         let values = if row == 0 { 0 } else { row + count * key.len() + included };
         bytes.make_room(&self.parts.rows, count + 1, keys + key.len(), values)
-    }
-
-    fn write_entries<B: Bytes + ?Sized>(
-        &self,
-        bytes: &mut B,
-        key: &[u8],
-        entries: &[(&Index, Entry)],
-    ) -> Result<()> {
-        entries.iter().try_for_each(|(index, entry)| {
-            bytes.put(&index.keyspace, &entry.key, &index.value(key, &entry.included))
-        })
     }
 
     /// Returns the encoded primary key of a row.
