@@ -4,7 +4,7 @@ use super::Database;
 use crate::draw::Random;
 use crate::error::{Error, Result};
 use crate::ids::Direction;
-use crate::row::{Sample, Sampling, Table, TableStatistics};
+use crate::row::{Sample, Sampling, Table, TableStatistics, try_scan};
 use crate::transaction::Transaction;
 use std::ops::{Bound, ControlFlow};
 
@@ -70,15 +70,17 @@ fn read_all<'t>(
     transaction: &mut Transaction,
     sampling: &Sampling,
 ) -> Result<Option<Sample<'t>>> {
-    let (mut sample, mut is_larger, mut failure) = (Sample::new(table, sampling.seed), false, Ok(()));
-    transaction.scan(table.rows(), Bound::Unbounded, Bound::Unbounded, Direction::Forward, |key, row| {
+    let (mut sample, mut is_larger) = (Sample::new(table, sampling.seed), false);
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    try_scan(transaction, table.rows(), all, Direction::Forward, |key, row| {
         is_larger = sample.len() == sampling.rows;
-        if !is_larger {
-            failure = sample.add(key, row);
+        if is_larger {
+            return Ok(ControlFlow::Break(()));
         }
-        if is_larger || failure.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        sample.add(key, row)?;
+        Ok(ControlFlow::Continue(()))
     })?;
-    failure.map(|()| (!is_larger).then_some(sample))
+    Ok((!is_larger).then_some(sample))
 }
 
 /// Returns rows of a table that are drawn at random.

@@ -1,9 +1,9 @@
 //! Writing the entries of a new index.
 
-use super::Bytes;
 use super::index::Entry;
 use super::table::Table;
 use super::view::RowView;
+use super::{Bytes, try_scan};
 use crate::error::{Error, Result};
 use crate::ids::Direction;
 use std::ops::{Bound, ControlFlow};
@@ -24,18 +24,12 @@ impl Table {
     ) -> Result<Option<Vec<u8>>> {
         let index = self.index(index)?;
         let lower = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let (mut found, mut failure) = (Vec::<(Vec<u8>, Entry)>::new(), Ok(()));
-        bytes.scan(self.rows(), lower, Bound::Unbounded, Direction::Forward, &mut |key, row| {
-            match RowView::new(self.layout(), row).and_then(|row| index.entry(&row, key)) {
-                Ok(entry) => found.push((key.to_vec(), entry)),
-                Err(error) => {
-                    failure = Err(error);
-                    return ControlFlow::Break(());
-                }
-            }
-            if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let mut found = Vec::<(Vec<u8>, Entry)>::new();
+        try_scan(bytes, self.rows(), (lower, Bound::Unbounded), Direction::Forward, |key, row| {
+            let entry = index.entry(&RowView::new(self.layout(), row)?, key)?;
+            found.push((key.to_vec(), entry));
+            Ok(if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        failure?;
         for (key, entry) in &found {
             self.check_entry(index, entry, key)?;
             if let Some(other) = index.holder(bytes, entry)? {

@@ -1,13 +1,12 @@
 //! Cursors over a table, by its primary key or by a secondary index.
 
 use super::RowRange;
-use super::index::{EntrySpan, Index, Target};
-use super::keys::{Span, successor};
+use super::index::{EntrySpan, Index};
+use super::keys::successor;
 use super::table::Table;
 use super::value::Value;
 use super::view::RowView;
 use crate::error::Result;
-use crate::keyspace::Keyspace;
 use crate::transaction::{Cursor, Transaction};
 use std::ops::Bound;
 
@@ -123,17 +122,8 @@ impl Table {
     /// [`Error::Constraint`](crate::Error::Constraint) if the values of the bounds do not fit the key, and the errors
     /// of [`Transaction::cursor`].
     pub fn cursor(&self, transaction: &Transaction, range: &RowRange<'_>) -> Result<RowCursor> {
-        let span = self.primary_key().span(range)?;
-        let cursor = over(transaction, self.rows(), span.as_ref())?;
-        Ok(RowCursor {
-            table: self.clone(),
-            index: None,
-            cursor,
-            is_index_only: false,
-            span: EntrySpan::all(),
-            sought: None,
-            row: Vec::new(),
-        })
+        let span = self.primary_key().span(range)?.map(EntrySpan::from);
+        self.cursor_over(transaction, None, span)
     }
 
     /// Returns a cursor over the rows that an index has in `range`, in the order of the index.
@@ -148,19 +138,8 @@ impl Table {
         range: &RowRange<'_>,
     ) -> Result<RowCursor> {
         let number = self.index_number(index)?;
-        let index = &self.indexes()[number];
-        let span = index.span(self.primary_key(), range)?;
-        let cursor = over(transaction, &index.keyspace, span.as_ref().map(|span| &span.keys))?;
-        let span = span.unwrap_or_else(EntrySpan::all);
-        Ok(RowCursor {
-            table: self.clone(),
-            index: Some(number),
-            cursor,
-            is_index_only: false,
-            span,
-            sought: None,
-            row: Vec::new(),
-        })
+        let span = self.indexes()[number].span(range)?;
+        self.cursor_over(transaction, Some(number), span)
     }
 
     /// Does the same as [`Table::cursor_index`], and reads the index only, as [`Table::scan_index_only`] does.
@@ -176,13 +155,26 @@ impl Table {
     ) -> Result<RowCursor> {
         Ok(RowCursor { is_index_only: true, ..self.cursor_index(transaction, index, range)? })
     }
-}
 
-fn over(transaction: &Transaction, keyspace: &Keyspace, span: Option<&Span>) -> Result<Cursor> {
-    match span {
-        Some(span) => transaction.cursor(keyspace, span.lower(), span.upper()),
-        // No key is in the range.
-        None => transaction.cursor(keyspace, Bound::Included(&[]), Bound::Excluded(&[])),
+    /// Returns a cursor over the keys of a span, or over none.
+    fn cursor_over(
+        &self,
+        transaction: &Transaction,
+        index: Option<usize>,
+        span: Option<EntrySpan>,
+    ) -> Result<RowCursor> {
+        let keyspace = ordered_by(self, index).map_or(self.rows(), |index| &index.keyspace);
+        let none = (Bound::Included(&[][..]), Bound::Excluded(&[][..]));
+        let (lower, upper) = span.as_ref().map_or(none, |span| span.keys.bounds());
+        Ok(RowCursor {
+            table: self.clone(),
+            index,
+            cursor: transaction.cursor(keyspace, lower, upper)?,
+            is_index_only: false,
+            span: span.unwrap_or_else(EntrySpan::all),
+            sought: None,
+            row: Vec::new(),
+        })
     }
 }
 
@@ -220,20 +212,13 @@ impl RowCursor {
     /// [`Error::Constraint`](crate::Error::Constraint) if there are too many values or one does not fit its column, and
     /// the errors of [`Cursor::seek`].
     pub fn seek(&mut self, values: &[Value<'_>]) -> Result<()> {
-        let primary = self.table.primary_key();
-        let target = match ordered_by(&self.table, self.index) {
-            None => Target::Key(primary.encode_prefix(values)?),
-            Some(index) => index.target(primary, values)?,
+        let (place, within) = match ordered_by(&self.table, self.index) {
+            None => (self.table.primary_key().encode_prefix(values)?, None),
+            Some(index) => index.target(values)?,
         };
-        self.sought = None;
-        match target {
-            Target::Key(key) => self.cursor.seek(&key),
-            Target::Within(entry, key) => {
-                self.cursor.seek(&entry)?;
-                self.sought = Some((entry, key));
-                Ok(())
-            }
-        }
+        self.cursor.seek(&place)?;
+        self.sought = within.map(|within| (place, within));
+        Ok(())
     }
 
     /// Moves to the place that was sought, before or after the entry on which it depends.
@@ -282,14 +267,14 @@ impl RowCursor {
                 .transpose();
         };
         while let Some((entry, value)) = step(&mut self.cursor, transaction)? {
-            let key = index.primary_key(entry, value)?;
-            if !self.span.has(entry, key) {
+            if !self.span.has(index, entry, value)? {
                 continue;
             }
             if self.is_index_only {
                 self.sought = None;
                 return index.covered(entry, value, &mut self.row).map(Some);
             }
+            let key = index.primary_key(entry, value)?;
             let row = &mut self.row;
             let copy = |bytes: &[u8]| {
                 row.clear();

@@ -22,10 +22,9 @@ use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 /// A secondary index.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Index {
     pub(super) name: String,
     pub(super) unique: bool,
@@ -33,20 +32,16 @@ pub(super) struct Index {
     pub(super) keyspace: Keyspace,
     /// The columns on which the entries depend, apart from the primary key: those of the index, and the included ones.
     pub(super) columns: ColumnSet,
+    /// The primary key of the table.
+    primary: KeyLayout,
     /// For each column of the primary key, its place among the columns of the index, if it is one of them.
     shared: Box<[Option<usize>]>,
-    covered: Arc<Covered>,
-}
-
-/// The columns whose values an index has: its own, those of the primary key, and the included ones.
-#[derive(Debug)]
-struct Covered {
-    columns: ColumnSet,
-    primary: KeyLayout,
     /// Positions of the included columns.
     included: Box<[usize]>,
     /// Layout of the included columns in the value of an entry.
     stored: Layout,
+    /// The columns whose values the index has: its own, those of the primary key, and the included ones.
+    covered: ColumnSet,
     /// Layout of a row that has all of these columns.
     row: Layout,
 }
@@ -76,14 +71,6 @@ pub(super) struct EntrySpan {
     exact: Option<Span>,
 }
 
-/// The place that a cursor seeks in an index.
-pub(super) enum Target {
-    /// Before the first entry whose key is not below this one.
-    Key(Vec<u8>),
-    /// Before or after the entry with the first key: after it if its primary key is below the second one.
-    Within(Vec<u8>, Vec<u8>),
-}
-
 impl Index {
     /// Makes the index of a table from its definition. `primary` is the table's primary key.
     ///
@@ -101,25 +88,22 @@ impl Index {
         let shared = primary.positions().map(|column| key.positions().position(|own| own == column));
         let included = KeyLayout::new(table, schema, &index.include)?;
         let columns = || key.positions().chain(included.positions());
-        let all: ColumnSet = columns().chain(primary.positions()).collect();
-        let positions: Vec<usize> = (0..schema.columns.len()).filter(|column| all.has(*column)).collect();
+        let covered: ColumnSet = columns().chain(primary.positions()).collect();
+        let positions: Vec<usize> = (0..schema.columns.len()).filter(|column| covered.has(*column)).collect();
         let columns = columns().collect();
         let included: Box<[usize]> = included.positions().collect();
-        let covered = Covered {
-            columns: all,
-            primary: primary.clone(),
-            stored: Layout::of_index(table, schema, &index.name, &included),
-            row: Layout::of_index(table, schema, &index.name, &positions),
-            included,
-        };
         Ok(Self {
             name: index.name.clone(),
             unique: index.unique,
             columns,
+            primary: primary.clone(),
             shared: shared.collect(),
+            stored: Layout::of_index(table, schema, &index.name, &included),
+            included,
+            covered,
+            row: Layout::of_index(table, schema, &index.name, &positions),
             key,
             keyspace,
-            covered: Arc::new(covered),
         })
     }
 
@@ -127,12 +111,12 @@ impl Index {
     pub(super) fn entry(&self, row: &RowView<'_>, key: &[u8]) -> Result<Entry> {
         let (entry, constrained) = self.encode(row, key)?;
         let mut included = Vec::new();
-        if !self.covered.included.is_empty() {
+        if !self.included.is_empty() {
             let mut values = vec![Value::Null; row.layout().columns()];
-            for column in &self.covered.included {
+            for column in &self.included {
                 values[*column] = row.get(*column)?;
             }
-            self.covered.stored.encode_into(&values, &mut included)?;
+            self.stored.encode_into(&values, &mut included)?;
         }
         Ok(Entry { key: entry, included, constrained })
     }
@@ -162,14 +146,18 @@ impl Index {
         value.map(|value| Ok(self.primary_key(&entry.key, &value)?.to_vec())).transpose()
     }
 
-    /// Writes the entry of a row with the primary key `key`.
-    pub(super) fn put<B: Bytes + ?Sized>(&self, bytes: &mut B, entry: &Entry, key: &[u8]) -> Result<()> {
-        let value = match (self.unique, entry.included.is_empty()) {
+    /// Returns the value of the entry of a row with the primary key `key`.
+    pub(super) fn value<'a>(&self, entry: &'a Entry, key: &'a [u8]) -> Cow<'a, [u8]> {
+        match (self.unique, entry.included.is_empty()) {
             (true, true) => Cow::Borrowed(key),
             (true, false) => Cow::Owned([key, &entry.included].concat()),
-            (false, _) => Cow::Borrowed(&*entry.included),
-        };
-        bytes.put(&self.keyspace, &entry.key, &value)
+            (false, _) => Cow::Borrowed(&entry.included),
+        }
+    }
+
+    /// Writes the entry of a row with the primary key `key`.
+    pub(super) fn put<B: Bytes + ?Sized>(&self, bytes: &mut B, entry: &Entry, key: &[u8]) -> Result<()> {
+        bytes.put(&self.keyspace, &entry.key, &self.value(entry, key))
     }
 
     /// Returns the primary key to which an entry leads.
@@ -178,26 +166,22 @@ impl Index {
     }
 
     /// Returns the parts of an entry: the index columns, the primary key to which it leads, and the included columns.
-    pub(super) fn parts<'a>(
-        &self,
-        entry: &'a [u8],
-        value: &'a [u8],
-    ) -> Result<(&'a [u8], &'a [u8], &'a [u8])> {
+    fn parts<'a>(&self, entry: &'a [u8], value: &'a [u8]) -> Result<(&'a [u8], &'a [u8], &'a [u8])> {
         let own = |entry: &'a [u8]| Ok::<_, Error>(entry.split_at(self.key.extent(entry)?));
         if !self.unique {
             let (own, key) = own(entry)?;
             return Ok((own, key, value));
         }
-        if self.covered.included.is_empty() {
+        if self.included.is_empty() {
             return Ok((entry, value, &[]));
         }
-        let (key, included) = value.split_at(self.covered.primary.extent(value)?);
+        let (key, included) = value.split_at(self.primary.extent(value)?);
         Ok((entry, key, included))
     }
 
     /// Returns true if the index has the values of a column.
     pub(super) fn covers(&self, column: usize) -> bool {
-        self.covered.columns.has(column)
+        self.covered.has(column)
     }
 
     /// Returns the columns that the index has of a row, from its entry. `row` is memory for it.
@@ -208,31 +192,30 @@ impl Index {
         row: &'a mut Vec<u8>,
     ) -> Result<RowView<'a>> {
         let (own, key, included) = self.parts(entry, value)?;
-        let covered = &*self.covered;
         let (own, _) = self.key.decode_first(own)?;
-        let primary = covered.primary.decode(key)?;
-        let mut values = vec![Value::Null; covered.row.columns()];
-        let of_keys = covered.primary.positions().zip(&primary).chain(self.key.positions().zip(&own));
+        let primary = self.primary.decode(key)?;
+        let mut values = vec![Value::Null; self.row.columns()];
+        let of_keys = self.primary.positions().zip(&primary).chain(self.key.positions().zip(&own));
         of_keys.for_each(|(column, value)| values[column] = value.as_value());
-        if !covered.included.is_empty() {
-            let included = RowView::new(&covered.stored, included)?;
-            for column in &covered.included {
+        if !self.included.is_empty() {
+            let included = RowView::new(&self.stored, included)?;
+            for column in &self.included {
                 values[*column] = included.get(*column)?;
             }
         }
-        covered.row.encode_into(&values, row)?;
-        RowView::new(&covered.row, row)
+        self.row.encode_into(&values, row)?;
+        RowView::new(&self.row, row)
     }
 
     /// Returns the positions of the columns of the index, and then of those of the primary key that it lacks.
-    pub(super) fn positions(&self, primary: &KeyLayout) -> Vec<usize> {
-        let further = primary.positions().zip(&self.shared).filter(|(_, shared)| shared.is_none());
+    pub(super) fn positions(&self) -> Vec<usize> {
+        let further = self.primary.positions().zip(&self.shared).filter(|(_, shared)| shared.is_none());
         self.key.positions().chain(further.map(|(column, _)| column)).collect()
     }
 
     /// Returns the entries in a range of rows, or none if it is empty.
-    pub(super) fn span(&self, primary: &KeyLayout, range: &RowRange<'_>) -> Result<Option<EntrySpan>> {
-        let Some(exact) = Span::of(range, |values| self.encode_prefix(primary, values))? else {
+    pub(super) fn span(&self, range: &RowRange<'_>) -> Result<Option<EntrySpan>> {
+        let Some(exact) = Span::of(range, |values| self.encode_prefix(values))? else {
             return Ok(None);
         };
         // The keys that begin with these have nothing behind the index columns.
@@ -240,7 +223,7 @@ impl Index {
         let lower = lower?.filter(|entry| exact.lower.starts_with(entry));
         let upper = upper?.filter(|entry| exact.upper.as_ref().is_some_and(|upper| upper.starts_with(entry)));
         if lower.is_none() && upper.is_none() {
-            return Ok(Some(EntrySpan { keys: exact, exact: None }));
+            return Ok(Some(exact.into()));
         }
         let keys = Span {
             lower: lower.unwrap_or_else(|| exact.lower.clone()),
@@ -249,13 +232,12 @@ impl Index {
         Ok(Some(EntrySpan { keys, exact: Some(exact) }))
     }
 
-    /// Returns the place before the first row whose columns begin with `values`.
-    pub(super) fn target(&self, primary: &KeyLayout, values: &[Value<'_>]) -> Result<Target> {
-        let mut key = self.encode_prefix(primary, values)?;
-        Ok(match self.divided(values)? {
-            None => Target::Key(key),
-            Some(entry) => Target::Within(entry.clone(), key.split_off(entry.len())),
-        })
+    /// Returns the place before the first row whose columns begin with `values`, as the key of an entry. With a primary
+    /// key beside it, the place is before or after this entry: after it if the entry leads to a lower primary key.
+    pub(super) fn target(&self, values: &[Value<'_>]) -> Result<(Vec<u8>, Option<Vec<u8>>)> {
+        let mut key = self.encode_prefix(values)?;
+        let within = self.divided(values)?.map(|entry| key.split_off(entry.len()));
+        Ok((key, within))
     }
 
     /// Returns the key of the entry whose row a bound with these values includes or not, depending on its primary key.
@@ -273,7 +255,7 @@ impl Index {
     /// Encodes the common prefix of the keys of all entries whose rows have `values` in the columns of the index, and
     /// then in those of the primary key that it lacks. For a unique index, the prefix of entry keys followed by primary
     /// keys.
-    fn encode_prefix(&self, primary: &KeyLayout, values: &[Value<'_>]) -> Result<Vec<u8>> {
+    fn encode_prefix(&self, values: &[Value<'_>]) -> Result<Vec<u8>> {
         let Some((own, further)) = values.split_at_checked(self.key.positions().len()) else {
             return self.key.encode_prefix(values);
         };
@@ -286,19 +268,19 @@ impl Index {
                     None => further.next(),
                 };
                 let Some(value) = value else { break };
-                primary.push_nth(nth, *value, &mut key)?;
+                self.primary.push_nth(nth, *value, &mut key)?;
             }
         }
-        if further.len() > 0 { Err(self.miscounted(primary, values.len())) } else { Ok(key) }
+        if further.len() > 0 { Err(self.miscounted(values.len())) } else { Ok(key) }
     }
 
     #[cold]
-    fn miscounted(&self, primary: &KeyLayout, given: usize) -> Error {
-        let further = primary.names().zip(&self.shared).filter(|(_, shared)| shared.is_none());
+    fn miscounted(&self, given: usize) -> Error {
+        let further = self.primary.names().zip(&self.shared).filter(|(_, shared)| shared.is_none());
         let names: Vec<&str> = self.key.names().chain(further.map(|(name, _)| name)).collect();
         Error::Constraint(format!(
             "table {}, index {}: {given} values given for the columns ({}): give at most {}",
-            primary.table(),
+            self.primary.table(),
             self.name,
             names.join(", "),
             names.len()
@@ -306,17 +288,25 @@ impl Index {
     }
 }
 
+/// All entries whose keys are in the span.
+impl From<Span> for EntrySpan {
+    fn from(keys: Span) -> Self {
+        Self { keys, exact: None }
+    }
+}
+
 impl EntrySpan {
     /// Returns all entries of an index.
     pub(super) fn all() -> Self {
-        Self { keys: Span { lower: Vec::new(), upper: None }, exact: None }
+        Span { lower: Vec::new(), upper: None }.into()
     }
 
     /// Returns true if an entry whose key is within the keys of the span belongs to the range.
-    pub(super) fn has(&self, entry: &[u8], key: &[u8]) -> bool {
-        let Some(exact) = &self.exact else { return true };
+    pub(super) fn has(&self, index: &Index, entry: &[u8], value: &[u8]) -> Result<bool> {
+        let Some(exact) = &self.exact else { return Ok(true) };
+        let key = index.primary_key(entry, value)?;
         let is_below = |bound: &[u8]| compare(entry, key, bound).is_lt();
-        !is_below(&exact.lower) && exact.upper.as_deref().is_none_or(is_below)
+        Ok(!is_below(&exact.lower) && exact.upper.as_deref().is_none_or(is_below))
     }
 }
 

@@ -305,15 +305,14 @@ impl KeyLayout {
             at += width;
         } else {
             loop {
-                let mut next = all.get(at..).ok_or_else(short)?.iter().map(|byte| byte ^ flip);
-                match (next.next(), next.next()) {
-                    (Some(0), Some(0)) => break,
-                    (Some(0), Some(ESCAPED)) => at += 2,
-                    (Some(0), _) => {
+                match *all.get(at..).ok_or_else(short)? {
+                    [first, ..] if first != *flip => at += 1,
+                    [_, second, ..] if second == *flip => break,
+                    [_, second, ..] if second ^ flip == ESCAPED => at += 2,
+                    [_, ..] => {
                         return Err(self.corrupt(&format!("column {} is badly escaped", column.name)));
                     }
-                    (Some(_), _) => at += 1,
-                    (None, _) => return Err(short()),
+                    [] => return Err(short()),
                 }
             }
             at += TERMINATOR.len();
@@ -395,6 +394,12 @@ impl Span {
         let Some(lower) = lower else { return Ok(None) };
         let is_empty = upper.as_ref().is_some_and(|upper| lower >= *upper);
         Ok((!is_empty).then_some(Self { lower, upper }))
+    }
+
+    /// Returns the lower and the upper bound.
+    pub(super) fn bounds(&self) -> (Bound<&[u8]>, Bound<&[u8]>) {
+        let lower = if self.lower.is_empty() { Bound::Unbounded } else { Bound::Included(&*self.lower) };
+        (lower, self.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
     }
 }
 

@@ -119,18 +119,11 @@ pub trait Bytes {
         upper: Bound<&[u8]>,
         each: &mut EachToDelete<'_>,
     ) -> Result<()> {
-        let (mut all, mut failure) = (Deletions::default(), Ok(()));
-        self.scan(keyspace, lower, upper, Direction::Forward, &mut |key, value| match each(key, value) {
-            Ok(more) => {
-                all.add(more);
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failure = Err(error);
-                ControlFlow::Break(())
-            }
+        let mut all = Deletions::default();
+        try_scan(self, keyspace, (lower, upper), Direction::Forward, |key, value| {
+            all.add(each(key, value)?);
+            Ok(ControlFlow::Continue(()))
         })?;
-        failure?;
         self.make_room(keyspace, all.keys, all.bytes, 0)
     }
 }
@@ -176,6 +169,24 @@ impl Bytes for Transaction {
     ) -> Result<()> {
         Self::scan_to_delete(self, keyspace, lower, upper, each)
     }
+}
+
+/// Passes keys and values between the bounds to `each`, until it breaks or fails.
+pub(crate) fn try_scan<B: Bytes + ?Sized>(
+    bytes: &mut B,
+    keyspace: &Keyspace,
+    (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+    direction: Direction,
+    mut each: impl FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    let mut failure = Ok(());
+    bytes.scan(keyspace, lower, upper, direction, &mut |key, value| {
+        each(key, value).unwrap_or_else(|error| {
+            failure = Err(error);
+            ControlFlow::Break(())
+        })
+    })?;
+    failure
 }
 
 /// Returns the error for stored bytes of `table` that its schema can't have written.

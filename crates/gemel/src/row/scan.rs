@@ -1,10 +1,10 @@
 //! Scans of a table, by its primary key or by a secondary index, and the deletion of a range.
 
 use super::index::{EntrySpan, Index};
-use super::keys::{RowRange, Span};
+use super::keys::RowRange;
 use super::table::Table;
 use super::view::{RowBuf, RowView};
-use super::{Bytes, Deletions};
+use super::{Bytes, Deletions, try_scan};
 use crate::error::Result;
 use crate::ids::Direction;
 use std::ops::{Bound, ControlFlow};
@@ -14,14 +14,8 @@ use std::ops::{Bound, ControlFlow};
 const READ_AHEAD: usize = 256;
 const READ_AHEAD_GROWTH: usize = 4;
 
-/// An index entry.
-struct Found {
-    entry: Vec<u8>,
-    /// The primary key to which the entry leads.
-    key: Vec<u8>,
-    /// The included columns.
-    included: Vec<u8>,
-}
+/// The key of an index entry, and its value.
+type Found = (Vec<u8>, Vec<u8>);
 
 impl Table {
     /// Passes the rows whose primary key is in `range` to `each`, in key order, until it breaks.
@@ -38,14 +32,9 @@ impl Table {
         mut each: impl FnMut(RowView<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let Some(span) = self.primary_key().span(range)? else { return Ok(()) };
-        let mut failure = Ok(());
-        bytes.scan(self.rows(), span.lower(), span.upper(), direction, &mut |_, row| {
-            RowView::new(self.layout(), row).and_then(&mut each).unwrap_or_else(|error| {
-                failure = Err(error);
-                ControlFlow::Break(())
-            })
-        })?;
-        failure
+        try_scan(bytes, self.rows(), span.bounds(), direction, |_, row| {
+            each(RowView::new(self.layout(), row)?)
+        })
     }
 
     /// Passes the rows that an index has in `range` to `each`, in the order of the index, until it breaks. Rows with
@@ -107,10 +96,11 @@ impl Table {
         mut each: impl FnMut(RowView<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let index = self.index(index)?;
-        let Some(span) = index.span(self.primary_key(), range)? else { return Ok(()) };
-        self.walk(bytes, index, &span, direction, &mut |bytes, Found { entry, key, .. }| {
-            let row = self.read_encoded(bytes, &key, |row| {
-                if index.entry_key(&row, &key)? == entry { each(row) } else { Ok(ControlFlow::Continue(())) }
+        let Some(span) = index.span(range)? else { return Ok(()) };
+        self.walk(bytes, index, &span, direction, &mut |bytes, (entry, value)| {
+            let key = index.primary_key(&entry, &value)?;
+            let row = self.read_encoded(bytes, key, |row| {
+                if index.entry_key(&row, key)? == entry { each(row) } else { Ok(ControlFlow::Continue(())) }
             })?;
             Ok(row.unwrap_or(ControlFlow::Continue(())))
         })
@@ -164,22 +154,15 @@ impl Table {
         mut each: impl FnMut(RowView<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let index = self.index(index)?;
-        let Some(span) = index.span(self.primary_key(), range)? else { return Ok(()) };
-        let (mut row, mut failure) = (Vec::new(), Ok(()));
-        let mut step = |entry: &[u8], value: &[u8]| {
-            if !span.has(entry, index.primary_key(entry, value)?) {
-                return Ok(ControlFlow::Continue(()));
+        let Some(span) = index.span(range)? else { return Ok(()) };
+        let mut row = Vec::new();
+        try_scan(bytes, &index.keyspace, span.keys.bounds(), direction, |entry, value| {
+            if span.has(index, entry, value)? {
+                each(index.covered(entry, value, &mut row)?)
+            } else {
+                Ok(ControlFlow::Continue(()))
             }
-            each(index.covered(entry, value, &mut row)?)
-        };
-        let (lower, upper) = (span.keys.lower(), span.keys.upper());
-        bytes.scan(&index.keyspace, lower, upper, direction, &mut |entry, value| {
-            step(entry, value).unwrap_or_else(|error| {
-                failure = Err(error);
-                ControlFlow::Break(())
-            })
-        })?;
-        failure
+        })
     }
 
     /// Returns a copy of the first row whose primary key is in `range`, or none if there is no such row.
@@ -281,8 +264,8 @@ impl Table {
         let Some(span) = self.primary_key().span(range)? else { return Ok(0) };
         // All is read before anything is written: a commit after a rejected call must find each row with its index
         // entries. The entries of a row come before its key.
-        let mut keys = Vec::<Vec<u8>>::new();
-        bytes.scan_to_delete(self.rows(), span.lower(), span.upper(), &mut |key, row| {
+        let (mut keys, (lower, upper)) = (Vec::<Vec<u8>>::new(), span.bounds());
+        bytes.scan_to_delete(self.rows(), lower, upper, &mut |key, row| {
             let from = keys.len();
             self.push_keys(key, row, &mut keys)?;
             let mut deletions = Deletions::default();
@@ -346,17 +329,17 @@ impl Table {
         // entry.
         for index in self.indexes() {
             let mut entries = 0_u64;
-            self.walk(bytes, index, &EntrySpan::all(), Direction::Forward, &mut |bytes, found| {
+            self.walk(bytes, index, &EntrySpan::all(), Direction::Forward, &mut |bytes, (entry, value)| {
                 entries += 1;
-                let Found { entry, key, included } = found;
-                let right = self.read_encoded(bytes, &key, |row| {
-                    let of_row = index.entry(&row, &key)?;
-                    Ok(of_row.key == entry && of_row.included == included)
+                let key = index.primary_key(&entry, &value)?;
+                let right = self.read_encoded(bytes, key, |row| {
+                    let of_row = index.entry(&row, key)?;
+                    Ok(of_row.key == entry && index.value(&of_row, key) == value)
                 })?;
                 if right == Some(true) {
                     return Ok(ControlFlow::Continue(()));
                 }
-                let key = self.primary_key().describe(&key);
+                let key = self.primary_key().describe(key);
                 Err(self
                     .corrupt(format_args!("index {} has a wrong entry for primary key ({key})", index.name)))
             })?;
@@ -380,7 +363,7 @@ impl Table {
     ) -> Result<()> {
         let (mut done, mut ahead) = (None::<Vec<u8>>, 1);
         loop {
-            let (mut lower, mut upper) = (span.keys.lower(), span.keys.upper());
+            let (mut lower, mut upper) = span.keys.bounds();
             if let Some(done) = &done {
                 match direction {
                     Direction::Forward => lower = Bound::Excluded(done),
@@ -389,7 +372,7 @@ impl Table {
             }
             let found = read_ahead(bytes, index, span, (lower, upper), direction, ahead)?;
             let full = found.len() == ahead;
-            done = found.last().map(|found| found.entry.clone());
+            done = found.last().map(|(entry, _)| entry.clone());
             for found in found {
                 if each(bytes, found)?.is_break() {
                     return Ok(());
@@ -408,34 +391,16 @@ fn read_ahead<B: Bytes + ?Sized>(
     bytes: &mut B,
     index: &Index,
     span: &EntrySpan,
-    (lower, upper): (Bound<&[u8]>, Bound<&[u8]>),
+    bounds: (Bound<&[u8]>, Bound<&[u8]>),
     direction: Direction,
     limit: usize,
 ) -> Result<Vec<Found>> {
-    let (mut found, mut failure) = (Vec::new(), Ok(()));
-    bytes.scan(&index.keyspace, lower, upper, direction, &mut |entry, value| {
-        match index.parts(entry, value) {
-            Ok((_, key, included)) if span.has(entry, key) => {
-                let [entry, key, included] = [entry, key, included].map(<[u8]>::to_vec);
-                found.push(Found { entry, key, included });
-            }
-            Ok(_) => {}
-            Err(error) => {
-                failure = Err(error);
-                return ControlFlow::Break(());
-            }
+    let mut found = Vec::new();
+    try_scan(bytes, &index.keyspace, bounds, direction, |entry, value| {
+        if span.has(index, entry, value)? {
+            found.push((entry.to_vec(), value.to_vec()));
         }
-        if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        Ok(if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
     })?;
-    failure.map(|()| found)
-}
-
-impl Span {
-    pub(super) fn lower(&self) -> Bound<&[u8]> {
-        if self.lower.is_empty() { Bound::Unbounded } else { Bound::Included(&self.lower) }
-    }
-
-    pub(super) fn upper(&self) -> Bound<&[u8]> {
-        self.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded)
-    }
+    Ok(found)
 }

@@ -197,7 +197,7 @@ impl<'t> Sample<'t> {
             let positions: Vec<usize> = key.positions().collect();
             KeyStatistics {
                 index,
-                columns: positions.iter().map(|at| schema.columns[*at].name.clone()).collect(),
+                columns: key.names().map(str::to_owned).collect(),
                 distinct: self.distinct_prefixes(&positions, rows),
             }
         });

@@ -100,7 +100,7 @@ impl Table {
     ///
     /// [`Error::Usage`] if the index does not exist.
     pub fn index_columns(&self, index: &str) -> Result<Vec<usize>> {
-        Ok(self.index(index)?.positions(&self.parts.key))
+        Ok(self.index(index)?.positions())
     }
 
     /// Returns true if an index has the values of a column: it is one of its own, of the primary key, or of those that
