@@ -25,6 +25,7 @@ use crate::parts::{self, Part};
 use crate::values::{self, quote};
 use gemel::row::{RowRange, RowView, Schema, Table};
 use gemel::{Direction, Isolation, Keyspace, Transaction};
+use serde::Serialize;
 use std::io::Write;
 use std::ops::{Bound, ControlFlow};
 
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     for (name, part) in names.iter().zip(&found) {
         let rows = match part {
             Part::Table(table, engine) => {
-                let (engine, schema) = (engine.name(), described(table.schema())?);
+                let (engine, schema) = (engine.name(), json_of(&of_today(table.schema()))?);
                 writeln!(out, "{{\"table\":{},\"engine\":\"{engine}\",\"schema\":{schema}}}", quote(name))?;
                 write_rows(&mut out, &mut transaction, table)?
             }
@@ -72,12 +73,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
     Ok(GOOD)
 }
 
-/// Returns a schema as JSON, without the columns of earlier rows: a load writes all rows with the columns of today.
-fn described(schema: &Schema) -> Outcome<String> {
-    Ok(serde_json::to_string(&of_today(schema)).map_err(std::io::Error::from)?)
+/// Returns a schema, or a part of one, as JSON.
+pub(crate) fn json_of(part: &impl Serialize) -> Outcome<String> {
+    Ok(serde_json::to_string(part).map_err(std::io::Error::from)?)
 }
 
-/// Returns a schema without the columns of earlier rows.
+/// Returns a schema without the columns of earlier rows: a load writes all rows with the columns of today.
 pub(crate) fn of_today(schema: &Schema) -> Schema {
     let mut plain = Schema::new();
     plain.columns.clone_from(&schema.columns);

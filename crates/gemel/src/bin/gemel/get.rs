@@ -40,8 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome<u8> {
 }
 
 fn row(arguments: &Arguments, format: Format, db: &Database, table: &Table, given: &[&str]) -> Outcome {
-    let schema = table.schema();
-    let columns = parts::columns(schema, &schema.primary_key);
+    let (schema, columns) = (table.schema(), parts::key_columns(table));
     if given.len() != columns.len() {
         let (needed, names) = (columns.len(), parts::listed(&columns));
         return Err(arguments.misused(&format!(

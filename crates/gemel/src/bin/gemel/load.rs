@@ -12,7 +12,7 @@ use crate::failure::{Failure, GOOD, Outcome};
 use crate::listing::say;
 use crate::parts;
 use crate::values::escape;
-use gemel::row::{Schema, Table, Value};
+use gemel::row::{Table, Value};
 use gemel::{Database, Error, Isolation, Keyspace, Transaction};
 use keys::Keys;
 use reader::{Item, Part, Reader, Row};
@@ -63,7 +63,7 @@ fn read_keys(source: &Source, keys: &mut Keys) -> Outcome {
 
 /// The place of a part in the database.
 enum Target {
-    Table(Box<Table>),
+    Table(Table),
     Keyspace(Keyspace),
 }
 
@@ -249,10 +249,7 @@ impl Target {
     /// Returns a part of the database, and makes it if it does not exist.
     fn open(db: &Database, part: &Part) -> gemel::Result<Self> {
         match &part.schema {
-            Some(schema) => {
-                let table = db.open_or_create_table(&part.name, part.engine, schema.clone());
-                Ok(Self::Table(Box::new(table?)))
-            }
+            Some(schema) => db.open_or_create_table(&part.name, part.engine, schema.clone()).map(Self::Table),
             None => db.open_or_create_keyspace(&part.name, part.engine).map(Self::Keyspace),
         }
     }
@@ -273,7 +270,7 @@ impl Target {
                 match work {
                     Work::Insert => table.insert(transaction, &values),
                     Work::Replace => table.upsert(transaction, &values).map(drop),
-                    Work::Delete => table.delete(transaction, &key_of(table.schema(), &values)).map(drop),
+                    Work::Delete => table.delete(transaction, &key_of(table, &values)).map(drop),
                 }
             }
             (Self::Keyspace(keyspace), Row::Entry(key, value)) => match work {
@@ -301,7 +298,7 @@ impl Target {
         Ok(match (self, row) {
             (Self::Table(table), Row::Values(values)) => {
                 let values: Vec<Value<'_>> = values.iter().map(Value::from).collect();
-                table.get(&mut transaction, &key_of(table.schema(), &values))?.is_some()
+                table.get(&mut transaction, &key_of(table, &values))?.is_some()
             }
             (Self::Keyspace(keyspace), Row::Entry(key, _)) => transaction.get(keyspace, key)?.is_some(),
             _ => return Err(self.of_another_kind().into()),
@@ -319,7 +316,6 @@ impl Target {
 }
 
 /// Returns the values of the primary key.
-fn key_of<'v>(schema: &Schema, values: &[Value<'v>]) -> Vec<Value<'v>> {
-    let positions = schema.primary_key.iter().filter_map(|column| schema.position(&column.name));
-    positions.map(|position| values[position]).collect()
+fn key_of<'v>(table: &Table, values: &[Value<'v>]) -> Vec<Value<'v>> {
+    table.primary_key().positions().map(|at| values[at]).collect()
 }

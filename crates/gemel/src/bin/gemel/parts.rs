@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::values::{self, Parsed, in_quotes};
-use gemel::row::{Column, KeyColumn, OwnedValue, Schema, Table};
+use gemel::row::{Column, OwnedValue, Schema, Table};
 use gemel::{Database, Engine, Error, FullDisk, Keyspace, Options};
 use std::ffi::OsStr;
 
@@ -43,7 +43,7 @@ fn cant_open(path: &OsStr, error: Error, advice: &str) -> Failure {
 
 /// A table, or a keyspace that is part of no table.
 pub(crate) enum Part {
-    Table(Box<Table>, Engine),
+    Table(Table, Engine),
     Keyspace(Keyspace, Engine),
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn find(db: &Database, name: &str) -> Outcome<Part> {
         list.into_iter().find(|(known, _)| known == name).map(|(_, engine)| engine)
     };
     if let Some(engine) = engine(db.tables()) {
-        return Ok(Part::Table(Box::new(db.table(name)?), engine));
+        return Ok(Part::Table(db.table(name)?, engine));
     }
     if let Some((table, index)) = index_of(db, name)? {
         return Err(Failure::Other(format!(
@@ -94,9 +94,9 @@ fn index_of(db: &Database, keyspace: &str) -> Outcome<Option<(String, String)>> 
     Ok(None)
 }
 
-/// Returns the columns of a key.
-pub(crate) fn columns<'s>(schema: &'s Schema, key: &[KeyColumn]) -> Vec<&'s Column> {
-    key.iter().filter_map(|column| Some(&schema.columns[schema.position(&column.name)?])).collect()
+/// Returns the columns of the primary key.
+pub(crate) fn key_columns(table: &Table) -> Vec<&Column> {
+    table.primary_key().positions().map(|at| &table.schema().columns[at]).collect()
 }
 
 /// Reads the values of a key's first columns from the arguments of a command.

@@ -56,7 +56,7 @@ fn rows(arguments: &Arguments, request: &Request, db: &Database, table: &Table) 
     let schema = table.schema();
     let index = arguments.option("--index");
     let columns: Vec<&Column> = match index {
-        None => parts::columns(schema, &schema.primary_key),
+        None => parts::key_columns(table),
         Some(name) if schema.indexes.iter().all(|index| index.name != name) => {
             return Err(no_index(table, name));
         }

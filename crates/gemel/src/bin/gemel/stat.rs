@@ -1,11 +1,12 @@
 //! `gemel stat`: the tables, indexes and keyspaces of a database, with their schemas and sizes.
 
 use crate::arguments::{Arguments, Format};
+use crate::dump::json_of;
 use crate::failure::{GOOD, Outcome};
 use crate::listing::{Out, out};
 use crate::parts;
 use crate::statistics;
-use crate::values::{escape, quote, type_name};
+use crate::values::{escape, quote, quoted, type_name};
 use gemel::row::{KeyColumn, Table};
 use gemel::{Database, Engine, PartSize, State};
 use std::io::Write;
@@ -162,7 +163,7 @@ fn write_json(out: &mut Out, content: &Content<'_>) -> Outcome {
     let parts: Vec<String> = content.sizes.iter().map(part_json).collect();
     write!(out, ",\"parts\":[{}]", parts.join(","))?;
     let tables = content.tables.iter().map(|(table, engine)| table_json(table, *engine));
-    let tables: Vec<String> = tables.collect();
+    let tables = tables.collect::<Outcome<Vec<String>>>()?;
     write!(out, ",\"tables\":[{}]", tables.join(","))?;
     Ok(writeln!(out, ",\"foreign\":[{}]}}", quoted(&content.foreign))?)
 }
@@ -183,46 +184,32 @@ fn part_json(part: &PartSize) -> String {
     )
 }
 
-fn table_json(table: &Table, engine: Engine) -> String {
+fn table_json(table: &Table, engine: Engine) -> Outcome<String> {
     let schema = table.schema();
     let columns = schema.columns.iter().map(|column| {
         let (name, kind) = (quote(&column.name), type_name(column.kind));
         format!("{{\"name\":{name},\"type\":\"{kind}\",\"nullable\":{}}}", column.nullable)
     });
     let indexes = schema.indexes.iter().map(|index| {
-        let (name, columns) = (quote(&index.name), key_json(&index.columns));
+        let (name, columns) = (quote(&index.name), json_of(&index.columns)?);
         let include = quoted(&index.include);
-        format!(
-            "{{\"name\":{name},\"columns\":[{columns}],\"unique\":{},\"include\":[{include}]}}",
+        Ok(format!(
+            "{{\"name\":{name},\"columns\":{columns},\"unique\":{},\"include\":[{include}]}}",
             index.unique
-        )
+        ))
     });
-    format!(
-        "{{\"name\":{},\"engine\":\"{}\",\"columns\":[{}],\"primary_key\":[{}],\"indexes\":[{}]}}",
+    Ok(format!(
+        "{{\"name\":{},\"engine\":\"{}\",\"columns\":[{}],\"primary_key\":{},\"indexes\":[{}]}}",
         quote(table.name()),
         engine.name(),
         columns.collect::<Vec<_>>().join(","),
-        key_json(&schema.primary_key),
-        indexes.collect::<Vec<_>>().join(",")
-    )
+        json_of(&schema.primary_key)?,
+        indexes.collect::<Outcome<Vec<String>>>()?.join(",")
+    ))
 }
 
 /// Returns the columns of a key, with their order.
 fn listed(columns: &[KeyColumn]) -> String {
     let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
     columns.join(", ")
-}
-
-/// Returns the columns of a key as a dump has them.
-fn key_json(columns: &[KeyColumn]) -> String {
-    let columns = columns.iter().map(|column| match column.descending {
-        false => quote(&column.name),
-        true => format!("{{\"name\":{},\"descending\":true}}", quote(&column.name)),
-    });
-    columns.collect::<Vec<_>>().join(",")
-}
-
-fn quoted(names: &[String]) -> String {
-    let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
-    names.join(",")
 }

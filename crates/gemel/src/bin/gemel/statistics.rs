@@ -4,7 +4,7 @@ use crate::arguments::Format;
 use crate::failure::{Failure, Outcome};
 use crate::listing::{Out, out};
 use crate::parts::{self, Part};
-use crate::values::{self, escape, in_quotes, quote};
+use crate::values::{self, escape, in_quotes, quote, quoted};
 use gemel::Database;
 use gemel::row::{ColumnStatistics, ColumnType, KeyStatistics, Sampling, Table, TableStatistics};
 use std::io::Write;
@@ -114,7 +114,7 @@ fn column_json(kind: ColumnType, column: &ColumnStatistics) -> String {
 
 fn key_json(key: &KeyStatistics) -> String {
     let index = key.index.as_ref().map_or_else(|| "null".to_owned(), |index| quote(index));
-    let columns: Vec<String> = key.columns.iter().map(|column| quote(column)).collect();
+    let columns = quoted(&key.columns);
     let distinct: Vec<String> = key.distinct.iter().map(u64::to_string).collect();
-    format!("{{\"index\":{index},\"columns\":[{}],\"distinct\":[{}]}}", columns.join(","), distinct.join(","))
+    format!("{{\"index\":{index},\"columns\":[{columns}],\"distinct\":[{}]}}", distinct.join(","))
 }

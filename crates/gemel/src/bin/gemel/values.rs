@@ -105,6 +105,12 @@ pub(crate) fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// Returns names as JSON strings, with commas in between.
+pub(crate) fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| quote(name)).collect();
+    names.join(",")
+}
+
 /// Reads a value of a column in the form of [`text`].
 pub(crate) fn parse(column: &Column, given: &str) -> Parsed<OwnedValue> {
     if given == NULL {
