@@ -69,13 +69,10 @@ impl Memtable {
     /// it, and with its weight: see [`EachDrawn`](crate::draw::EachDrawn).
     pub(super) fn draw(&self, at: Timestamp, random: &mut Random) -> Option<(Key, Timestamp, f64)> {
         let mut drawn = None;
-        self.rows.draw(
-            |end| random.below(end),
-            |key, history, weight| {
-                let seen = history.at(at).filter(|seen| seen.value.is_some());
-                drawn = seen.map(|seen| (key.clone(), seen.timestamp, weight));
-            },
-        );
+        self.rows.draw(random, |key, history, weight| {
+            let seen = history.at(at).filter(|seen| seen.value.is_some());
+            drawn = seen.map(|seen| (key.clone(), seen.timestamp, weight));
+        });
         drawn
     }
 
@@ -83,7 +80,7 @@ impl Memtable {
     pub(super) fn estimated_keys(&self, random: &mut Random) -> u64 {
         let mut sum = 0.0;
         for _ in 0..DRAWS {
-            self.rows.draw(|end| random.below(end), |_, _, weight| sum += weight);
+            self.rows.draw(random, |_, _, weight| sum += weight);
         }
         ((sum / DRAWS as f64) as u64).max(1)
     }

@@ -1,6 +1,7 @@
 //! Files in memory that fail on demand and know what a power cut would leave of them.
 
 use super::{File, Files};
+use crate::draw::Random;
 use crate::error::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -212,15 +213,8 @@ impl FaultyFiles {
     }
 
     fn image_of(disk: &Disk, seed: u64) -> Self {
-        let mut random = seed;
-        let mut below = |limit: u64| {
-            // SplitMix64.
-            random = random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let mut z = random;
-            z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            (z ^ (z >> 31)) % limit
-        };
+        let mut random = Random::new(seed);
+        let mut below = |limit: u64| random.next() % limit;
         let mut names = BTreeMap::new();
         let all: BTreeSet<&PathBuf> = disk.names.keys().chain(disk.durable_names.keys()).collect();
         let mut moved = BTreeMap::new();

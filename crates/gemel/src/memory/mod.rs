@@ -517,15 +517,12 @@ impl Engine for MemoryEngine {
     ) -> Result<()> {
         let index = self.keyspaces.get(keyspace)?;
         for _ in 0..draws {
-            index.draw(
-                |end| random.below(end),
-                |key, record, weight| {
-                    let pin = Pin::new();
-                    if let Some(value) = record.versions.at(at, &pin).and_then(|seen| seen.value) {
-                        key.with(|key| each(key, value, weight));
-                    }
-                },
-            );
+            index.draw(random, |key, record, weight| {
+                let pin = Pin::new();
+                if let Some(value) = record.versions.at(at, &pin).and_then(|seen| seen.value) {
+                    key.with(|key| each(key, value, weight));
+                }
+            });
         }
         Ok(())
     }

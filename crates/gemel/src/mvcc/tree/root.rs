@@ -3,6 +3,7 @@
 use super::inner::{Child, Children, Inner, Nodes, load};
 use super::leaf::{Added, Entry, Leaf, Order, Replaced};
 use super::sync::{AtomicPtr, Counters, FANOUT, Guard, Mutex, SLOTS};
+use crate::draw::Random;
 use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use crate::mvcc::counters::ALLOCATION_BYTES;
@@ -214,21 +215,21 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         }
     }
 
-    /// Walks from the root to an entry, and chooses each step at random: `choose` returns a random number below its
-    /// argument. Passes the entry to `found`, with the reciprocal of its probability (Knuth, "Estimating the Efficiency
-    /// of Backtrack Programs", 1975). Does nothing if the walk leads to a leaf without entries.
-    pub(crate) fn draw(&self, mut choose: impl FnMut(u64) -> u64, found: impl FnOnce(&Key, &V, f64)) {
+    /// Walks from the root to an entry, and chooses each step at random. Passes the entry to `found`, with the
+    /// reciprocal of its probability (Knuth, "Estimating the Efficiency of Backtrack Programs", 1975). Does nothing if
+    /// the walk leads to a leaf without entries.
+    pub(crate) fn draw(&self, random: &mut Random, found: impl FnOnce(&Key, &V, f64)) {
         let guard = Guard::pin();
         let mut weight = 1.0;
         let place = self.descend(&guard, |inner| {
             let children = inner.separators.len() as u64 + 1;
             weight *= children as f64;
-            choose(children) as usize
+            random.below(children) as usize
         });
         let order = place.leaf.order();
         let entries = order.len() as u64;
         if entries > 0 {
-            let entry = place.leaf.entry(order, choose(entries) as usize);
+            let entry = place.leaf.entry(order, random.below(entries) as usize);
             found(&entry.key, &entry.value, weight * entries as f64);
         }
     }
