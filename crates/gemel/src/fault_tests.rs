@@ -23,6 +23,7 @@ use crate::ids::Direction;
 use crate::keyspace::Engine;
 use crate::options::{Isolation, LogMode, Options};
 use crate::row::{ColumnType, RowRange, Schema, Table, Value};
+use crate::scratch::directory;
 use crate::ticket::Ticket;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -212,9 +213,7 @@ struct Place {
 }
 
 fn place() -> Place {
-    // In memory where possible: otherwise syncs of the disk engine's files take most of the time.
-    let memory = Path::new("/dev/shm");
-    let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let directory = directory();
     Place { path: directory.path().join("db"), files: FaultyFiles::default(), _directory: directory }
 }
 

@@ -43,6 +43,7 @@ pub fn directories(databases: &[Closed], data: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use crate::scratch::directory;
     use proptest::prelude::*;
 
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -68,11 +69,9 @@ mod tests {
         }
     }
 
-    /// Makes the databases for a test, in memory where possible: otherwise syncs take most of the time.
+    /// Makes the databases for a test.
     fn databases() -> (tempfile::TempDir, [super::Closed; 2]) {
-        let memory = std::path::Path::new("/dev/shm");
-        let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-        let directory = directory.unwrap();
+        let directory = directory();
         let databases = super::databases(directory.path());
         (directory, databases)
     }

@@ -5,6 +5,9 @@ mod backup;
 mod check;
 mod checkpoint;
 mod coordinator;
+#[cfg(test)]
+#[path = "../tests/copy/mod.rs"]
+mod copy;
 mod database;
 mod directory;
 mod disk;
@@ -49,6 +52,9 @@ mod recovery;
 mod restore;
 pub mod row;
 mod run;
+#[cfg(test)]
+#[path = "../tests/scratch/mod.rs"]
+mod scratch;
 mod sequence;
 mod ticket;
 mod transaction;

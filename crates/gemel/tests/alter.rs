@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod outcome;
+
 use gemel::row::{ColumnChange, ColumnType, IndexDef, RowRange, Schema, Table, Value, asc};
-use gemel::{Database, Direction, Engine, Error, Isolation, LogMode, Options};
+use gemel::{Database, Direction, Engine, Isolation, LogMode, Options};
+use outcome::{outdated, rejected, too_old};
 use std::ops::ControlFlow;
 
 const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
@@ -11,21 +14,6 @@ const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
 fn schema() -> Schema {
     let schema = Schema::new().column("id", ColumnType::I64).column("name", ColumnType::Text);
     schema.nullable("town", ColumnType::Text).primary_key(["id"]).index("by_town", ["town"])
-}
-
-fn outdated<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
-    let error = outcome.unwrap_err();
-    assert!(error.is_outdated() && !error.is_retryable() && error.to_string().contains(says), "{error:?}");
-}
-
-fn too_old<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
-    let error = outcome.unwrap_err();
-    assert!(matches!(&error, Error::TooOld(text) if text.contains(says)), "{error:?}");
-}
-
-fn refused<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
-    let error = outcome.unwrap_err();
-    assert!(matches!(&error, Error::Usage(text) if text.contains(says)), "{error:?}");
 }
 
 /// Returns each row as one text.
@@ -97,14 +85,14 @@ fn columns_are_renamed_added_and_dropped_under_the_rows_that_are_there() {
         });
         let index = IndexDef::unique("by_age", ["age"]);
         let table = db.add_index("t", index).unwrap();
-        refused(db.alter_table("t", &[ColumnChange::drop("age")]), "part of index by_age");
+        rejected(db.alter_table("t", &[ColumnChange::drop("age")]), "part of index by_age");
         let expected = ["1 'Bern' null", "2 'Bonn' 20", "3 'Lund' 30", "4 null 40"];
         assert_eq!(rows(&db, &table), expected);
         drop((first, renamed, table, db));
 
         assert!(gemel::check(&path).unwrap().is_good());
         let db = open();
-        refused(db.create_table("t", engine, schema()), "another schema");
+        rejected(db.create_table("t", engine, schema()), "another schema");
         let now = Schema::new().column("id", ColumnType::I64).nullable("city", ColumnType::Text);
         let now = now.nullable("age", ColumnType::I16).primary_key(["id"]).index("by_town", ["city"]);
         let table = db.create_table("t", engine, now.unique_index("by_age", ["age"])).unwrap();
@@ -146,13 +134,13 @@ fn changes_that_do_not_fit_are_refused_as_a_whole() {
         (ColumnChange::drop("id"), "part of the primary key"),
         (ColumnChange::drop("town"), "part of index by_town"),
     ] {
-        refused(db.alter_table("t", &[add(), change]), says);
+        rejected(db.alter_table("t", &[add(), change]), says);
     }
-    refused(db.alter_table("other", &[add()]), "there is no table");
+    rejected(db.alter_table("other", &[add()]), "there is no table");
     assert_eq!(*db.table("t").unwrap().schema(), schema());
     change(&db, |transaction| table.insert(transaction, &[Value::Int(1), "Ann".into(), Value::Null]));
     let many: Vec<_> = (0..300).map(|n| ColumnChange::add(&format!("c{n}"), ColumnType::Bool)).collect();
-    refused(db.alter_table("t", &many), "at most 256");
+    rejected(db.alter_table("t", &many), "at most 256");
     assert_eq!(rows(&db, &table), ["1 'Ann' null"]);
 }
 

@@ -6,6 +6,8 @@
 use gemel::{Conflict, Database, Direction, Engine, Error, Isolation, Keyspace, Options, Transaction, Wait};
 use std::ops::{Bound, ControlFlow};
 
+const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
+
 struct Shop {
     db: Database,
     hot: Keyspace,
@@ -143,7 +145,7 @@ fn reads_for_an_update_prevent_write_skew_below_serializable() {
 /// Two transactions decide on two keys under locks, and each writes one of them, as above.
 #[test]
 fn locking_reads_prevent_write_skew_at_each_level() {
-    for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
+    for isolation in LEVELS {
         let shop = shop(true);
         let [hot, cold] = [&shop.hot, &shop.cold];
         let places = [(hot, b"a"), (hot, b"b"), (cold, b"a"), (cold, b"b")];
@@ -181,32 +183,31 @@ fn locking_reads_prevent_write_skew_at_each_level() {
 /// Two transactions add to a number that they have read: one under a lock, the other one in each possible way.
 #[test]
 fn an_update_under_a_lock_is_not_lost_and_loses_no_other() {
-    for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
-        for locks_too in [false, true] {
-            for holder_is_first in [false, true] {
-                let shop = shop(true);
-                for space in [&shop.hot, &shop.cold] {
-                    shop.run(|writer| writer.put(space, b"n", &[0]));
-                    let mut other = shop.begin(isolation);
-                    if !locks_too {
-                        other.update(space, b"n", |value| value[0] += 1).unwrap();
-                    }
-                    let mut holder = shop.begin(isolation);
-                    let value = holder.get_locked(space, b"n", Wait::No).unwrap().unwrap();
-                    holder.put(space, b"n", &[value[0] + 1]).unwrap();
-                    let mut ends: Vec<(bool, Transaction)> = vec![(true, holder)];
-                    if locks_too {
-                        assert!(!other.try_lock(space, b"n").unwrap());
-                    } else {
-                        ends.insert(if holder_is_first { 1 } else { 0 }, (false, other));
-                    }
-                    for (holds, transaction) in ends {
-                        let outcome = transaction.commit();
-                        assert_eq!(outcome.is_ok(), holds, "{isolation:?}: {outcome:?}");
-                    }
-                    let value = shop.begin(isolation).get(space, b"n").unwrap().unwrap();
-                    assert_eq!(value, [1]);
+    for isolation in LEVELS {
+        // If both lock, only the holder commits, so there is one order.
+        for (locks_too, holder_is_first) in [(true, true), (false, true), (false, false)] {
+            let shop = shop(true);
+            for space in [&shop.hot, &shop.cold] {
+                shop.run(|writer| writer.put(space, b"n", &[0]));
+                let mut other = shop.begin(isolation);
+                if !locks_too {
+                    other.update(space, b"n", |value| value[0] += 1).unwrap();
                 }
+                let mut holder = shop.begin(isolation);
+                let value = holder.get_locked(space, b"n", Wait::No).unwrap().unwrap();
+                holder.put(space, b"n", &[value[0] + 1]).unwrap();
+                let mut ends: Vec<(bool, Transaction)> = vec![(true, holder)];
+                if locks_too {
+                    assert!(!other.try_lock(space, b"n").unwrap());
+                } else {
+                    ends.insert(usize::from(holder_is_first), (false, other));
+                }
+                for (holds, transaction) in ends {
+                    let outcome = transaction.commit();
+                    assert_eq!(outcome.is_ok(), holds, "{isolation:?}: {outcome:?}");
+                }
+                let value = shop.begin(isolation).get(space, b"n").unwrap().unwrap();
+                assert_eq!(value, [1]);
             }
         }
     }
@@ -215,7 +216,7 @@ fn an_update_under_a_lock_is_not_lost_and_loses_no_other() {
 /// A lock protects a decision in one engine that a transaction writes down in the other one.
 #[test]
 fn a_decision_under_a_lock_comes_before_the_change_of_what_was_read_in_both_engines() {
-    for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
+    for isolation in LEVELS {
         let shop = shop(true);
         for (read, result) in [(&shop.hot, &shop.cold), (&shop.cold, &shop.hot)] {
             shop.run(|writer| writer.put(read, b"k", b"0").and_then(|()| writer.delete(result, b"result")));
@@ -269,7 +270,7 @@ fn a_decision_on_a_read_for_an_update_at_read_committed_is_not_lost_however_old_
 fn a_read_for_an_update_of_an_own_write_counts_after_the_write_was_rolled_back() {
     let shop = shop(true);
     for space in [&shop.hot, &shop.cold] {
-        for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
+        for isolation in LEVELS {
             let mut reader = shop.begin(isolation);
             let savepoint = reader.savepoint().unwrap();
             reader.put(space, b"k", b"own").unwrap();
@@ -291,7 +292,7 @@ fn a_read_for_an_update_of_an_own_write_counts_after_the_write_was_rolled_back()
 #[test]
 fn a_transaction_that_only_reads_for_an_update_validates_nothing() {
     let shop = shop(true);
-    for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
+    for isolation in LEVELS {
         let mut reader = shop.begin(isolation);
         reader.get_for_update(&shop.hot, b"x").unwrap();
         reader.get_for_update(&shop.cold, b"y").unwrap();

@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod copy;
+mod scratch;
 mod wait;
 
 use copy::copy_directory;
 use gemel::{Database, Direction, Engine, Error, Isolation, LogMode, Options};
+use scratch::directory;
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::{Bound, ControlFlow};
@@ -17,12 +19,6 @@ use wait::wait_until;
 
 const WRITERS: usize = 3;
 const MODES: [LogMode; 2] = [LogMode::Shared, LogMode::PerEngine];
-
-/// A directory in memory where possible: otherwise syncs take most of the time.
-fn directory() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
-}
 
 fn open(path: &Path, log: LogMode) -> Database {
     let options = Options { log, cache_bytes: 1 << 20, write_buffer_bytes: 1 << 16, ..Options::default() };

@@ -3,10 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod outcome;
 mod wait;
 
 use gemel::row::{ColumnType, IndexDef, RowRange, Schema, Table, Value};
 use gemel::{Database, Direction, Engine, Error, Isolation, LogMode, Options, Transaction};
+use outcome::{outdated, rejected, too_old};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
@@ -46,21 +48,6 @@ fn rows(db: &Database, table: &Table) -> usize {
     count(&mut db.begin(Isolation::Snapshot).unwrap(), table).unwrap()
 }
 
-fn outdated<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
-    let error = outcome.unwrap_err();
-    assert!(error.is_outdated() && !error.is_retryable() && error.to_string().contains(says), "{error:?}");
-}
-
-fn too_old<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
-    let error = outcome.unwrap_err();
-    assert!(matches!(&error, Error::TooOld(text) if text.contains(says)), "{error:?}");
-}
-
-fn refused<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
-    let error = outcome.unwrap_err();
-    assert!(matches!(&error, Error::Usage(text) if text.contains(says)), "{error:?}");
-}
-
 /// Waits until so many records are left in memory: rows that a transaction could read are freed after it.
 fn has_records(db: &Database, records: u64) {
     let problem = |found: &u64| format!("{found} records in memory");
@@ -96,8 +83,8 @@ fn a_dropped_table_is_gone_and_its_name_is_free() {
             fill(&db, &table, 1000..2000);
             let other = db.create_table("other", Engine::Disk, schema()).unwrap();
             db.drop_table("t").unwrap();
-            refused(db.table("t"), "there is no table \"t\"");
-            refused(db.drop_table("t"), "there is no table \"t\"");
+            rejected(db.table("t"), "there is no table \"t\"");
+            rejected(db.drop_table("t"), "there is no table \"t\"");
             let mut transaction = db.begin(Isolation::Snapshot).unwrap();
             outdated(count(&mut transaction, &table), "\"t\" was dropped");
             outdated(table.get(&mut transaction, &[Value::Int(1)]), "\"t\" was dropped");
@@ -132,8 +119,8 @@ fn a_keyspace_of_a_table_is_not_dropped_alone() {
     let directory = tempfile::tempdir().unwrap();
     let db = open(directory.path());
     db.create_table("t", Engine::Memory, schema()).unwrap();
-    refused(db.drop_keyspace("t.by_value"), "part of table \"t\"");
-    refused(db.drop_keyspace("none"), "there is no keyspace");
+    rejected(db.drop_keyspace("t.by_value"), "part of table \"t\"");
+    rejected(db.drop_keyspace("none"), "there is no keyspace");
     for engine in ENGINES {
         let old = db.keyspace("k", engine).unwrap();
         let mut transaction = db.begin(Isolation::Snapshot).unwrap();
@@ -158,12 +145,12 @@ fn the_keyspace_of_an_index_does_not_take_the_name_of_another_one() {
     transaction.put(&other, b"k", b"v").unwrap();
     transaction.commit().unwrap().wait().unwrap();
     let says = "\"t.by_value\" is a keyspace already: choose another name for the index";
-    refused(db.create_table("t", Engine::Memory, schema()), says);
+    rejected(db.create_table("t", Engine::Memory, schema()), says);
     assert!(db.tables().is_empty());
     let without = Schema::new().column("id", ColumnType::I64).nullable("value", ColumnType::I64);
     db.create_table("t", Engine::Memory, without.primary_key(["id"])).unwrap();
     let index = IndexDef::new("by_value", ["value"]);
-    refused(db.add_index("t", index), says);
+    rejected(db.add_index("t", index), says);
     let names: Vec<_> = db.keyspaces().into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["t.by_value", "t"]);
     let mut transaction = db.begin(Isolation::Snapshot).unwrap();
@@ -276,7 +263,7 @@ fn a_truncated_table_is_empty_for_new_handles_and_closed_for_old_ones() {
         fill(&db, &new, 0..4);
         assert_eq!(rows(&db, &db.table(engine.name()).unwrap()), 4);
     }
-    refused(db.truncate_table("none"), "there is no table");
+    rejected(db.truncate_table("none"), "there is no table");
     has_records(&db, 8);
     drop(db);
     let db = open(&path);
@@ -327,7 +314,7 @@ fn an_added_index_has_all_rows_and_old_handles_read_only() {
         let same = new.insert(&mut writer, &[Value::Int(-1), Value::Int(70)]).unwrap_err();
         assert!(matches!(same, Error::Constraint(_)), "{same}");
         drop(writer);
-        refused(db.add_index(engine.name(), index("unique", false)), "exists twice");
+        rejected(db.add_index(engine.name(), index("unique", false)), "exists twice");
     }
     drop(db);
     good(&path);

@@ -7,11 +7,12 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod alone;
+mod scratch;
 
 use gemel::LogMode;
 use gemel::fuzzing::closed::{Closed, Damage};
+use scratch::directory;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -54,10 +55,7 @@ fn suite() -> ExitCode {
     }));
     let mut counts = Counts::default();
     for log in [LogMode::Shared, LogMode::PerEngine] {
-        // In memory where possible: otherwise syncs take most of the time.
-        let memory = Path::new("/dev/shm");
-        let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-        let directory = directory.unwrap();
+        let directory = directory();
         let closed = Closed::new(directory.path(), log);
         // Half of the cases are in each database. Each file has flips, cuts and one removal.
         let most = (cases / 4 / closed.files().len()).max(1);

@@ -11,7 +11,10 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod scratch;
+
 use gemel::{Database, Direction, Engine, Error, Isolation, Keyspace, Options, Result};
+use scratch::directory;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs;
@@ -404,12 +407,6 @@ fn check(path: &Path, acknowledged: u64) -> Result<u64> {
     let report = gemel::check(path)?;
     assert!(report.is_good(), "{report}");
     Ok(count)
-}
-
-/// A directory in memory where possible: otherwise syncs take most of the time.
-fn directory() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
 
 /// Returns the number of cases: `usual`, or as many as the environment asks for. There 1 stands for each operation.

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod outcome;
+mod scratch;
 mod wait;
 
 use gemel::oracle::{self, Recorder};
@@ -11,6 +13,8 @@ use gemel::{
     CommitStamps, Database, Direction, Durability, Engine, Error, Isolation, Keyspace, LogMode, Options,
     Transaction,
 };
+use outcome::{outdated, rejected};
+use scratch::directory;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::ops::{Bound, ControlFlow};
@@ -23,12 +27,6 @@ use wait::wait_until;
 const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
 const MODES: [LogMode; 2] = [LogMode::Shared, LogMode::PerEngine];
 const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
-
-/// A directory in memory where possible: otherwise syncs take most of the time.
-fn directory() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
-}
 
 fn other(engine: Engine) -> Engine {
     if engine == Engine::Memory { Engine::Disk } else { Engine::Memory }
@@ -91,16 +89,6 @@ fn moved<T: std::fmt::Debug>(outcome: gemel::Result<T>) {
     assert!(error.to_string().contains("retry"), "{error}");
 }
 
-fn outdated<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
-    let error = outcome.unwrap_err();
-    assert!(error.is_outdated() && !error.is_retryable() && error.to_string().contains(says), "{error:?}");
-}
-
-fn refused<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
-    let error = outcome.unwrap_err();
-    assert!(matches!(&error, Error::Usage(text) if text.contains(says)), "{error:?}");
-}
-
 #[test]
 fn a_moved_table_has_all_rows_and_handles_from_before_go_on() {
     for log in MODES {
@@ -134,7 +122,7 @@ fn a_moved_table_has_all_rows_and_handles_from_before_go_on() {
                 }
                 let mut reader = db.begin(LEVELS[round]).unwrap();
                 assert_eq!(reader.get(&plain, b"key").unwrap().unwrap(), b"value");
-                refused(db.keyspace("k", other(to)), "already exists in the");
+                rejected(db.keyspace("k", other(to)), "already exists in the");
             }
             // Where it is already.
             db.move_table("t", other(engine)).unwrap();
@@ -227,13 +215,13 @@ fn a_move_that_can_not_be_is_rejected() {
     let path = directory.path().join("db");
     let db = open(&path, LogMode::Shared);
     db.create_table("t", Engine::Memory, schema()).unwrap();
-    refused(db.move_table("none", Engine::Disk), "there is no table");
-    refused(db.move_keyspace("none", Engine::Disk), "there is no keyspace");
-    refused(db.move_keyspace("t.by_value", Engine::Disk), "move the table");
+    rejected(db.move_table("none", Engine::Disk), "there is no table");
+    rejected(db.move_keyspace("none", Engine::Disk), "there is no keyspace");
+    rejected(db.move_keyspace("t.by_value", Engine::Disk), "move the table");
     drop(db);
     let options = Options { csr: false, ..Options::default() };
     let db = Database::open(&path, options).unwrap();
-    refused(db.move_table("t", Engine::Disk), "option csr");
+    rejected(db.move_table("t", Engine::Disk), "option csr");
     db.move_table("t", Engine::Memory).unwrap();
     assert_eq!((engine_of(&db, "t"), trees(&path)), (Engine::Memory, 0));
 }

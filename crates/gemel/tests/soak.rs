@@ -8,6 +8,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 mod alone;
+mod scratch;
 mod wait;
 
 use gemel::row::{ColumnType, IndexDef, RowRange, Schema, Table, Value};
@@ -15,6 +16,7 @@ use gemel::{
     Database, Direction, Durability, Engine, Error, Isolation, Keyspace, LogMode, Options, Result,
     Transaction, Wait,
 };
+use scratch::directory;
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::{Bound, ControlFlow};
@@ -413,9 +415,7 @@ impl Counts {
 
 fn soak(log: LogMode, rounds: u64, counts: &mut Counts) {
     let alone = process();
-    // In memory where possible: otherwise syncs take most of the time.
-    let memory = Path::new("/dev/shm");
-    let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let directory = directory();
     let (path, copy) = (directory.path().join("db"), directory.path().join("copy"));
     let mut shop = Shop::open(&path, log);
     shop.reset();

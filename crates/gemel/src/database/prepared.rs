@@ -76,8 +76,9 @@ impl Database {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{copy, set_next_number};
+    use super::super::tests::set_next_number;
     use super::*;
+    use crate::copy::copy_directory;
     use crate::error::Conflict;
     use crate::files::fail_point::{forget_here, once_here};
     use crate::ids::Direction;
@@ -327,7 +328,7 @@ mod tests {
             db.roll_back_prepared("p").unwrap().wait().unwrap();
         }
         db.drop_keyspace("old").unwrap();
-        copy(&path, &crashed);
+        copy_directory(&path, &crashed);
         if is_lost {
             copy_logs(&logs, &crashed);
         }
@@ -340,7 +341,7 @@ mod tests {
         let other = db.keyspace("other", engine).unwrap();
         assert_ne!(other.id, old.id);
         put(&db, &other, b"k").unwrap();
-        copy(&crashed, &cut);
+        copy_directory(&crashed, &cut);
         copy_logs(&logs, &cut);
         let other = open(&cut);
         assert_eq!(names(&other), ["p"]);
@@ -358,7 +359,7 @@ mod tests {
         put(&db, &new, b"read").unwrap();
         for commits in [false, true] {
             // What was dropped stays dropped, whatever the decision is.
-            copy(&crashed, &last.join(commits.to_string()));
+            copy_directory(&crashed, &last.join(commits.to_string()));
             let db = open(&last.join(commits.to_string()));
             assert_eq!(names(&db), undecided);
             match (is_lost, commits) {

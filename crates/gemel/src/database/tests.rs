@@ -1,6 +1,7 @@
 //! Opening and closing while something else is under way, stopped at the critical places.
 
 use super::*;
+use crate::copy::copy_directory;
 use crate::files::fail_point::{on_fail_point, once_here};
 use crate::files::faulty::FaultyFiles;
 use crate::keyspace::Keyspace;
@@ -407,19 +408,6 @@ fn garbage_is_collected_and_snapshots_expire_while_a_checkpoint_waits() {
     go.send(()).unwrap();
 }
 
-pub(super) fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
-}
-
 pub(super) fn set_next_number(path: &Path, next: u32) {
     let manifest = Manifest::read(&RealFiles, path).unwrap().unwrap();
     Manifest { next_keyspace: next, ..manifest }.write(&RealFiles, path).unwrap();
@@ -456,7 +444,7 @@ fn numbers_of_dropped_keyspaces_are_used_again_once_the_log_has_none_of_their_ro
     }
     assert_eq!((kept.id.0, first, second, third.id.0), (1, 2, 3, 4));
     // As a crash at this moment would leave it: the manifest still has the states of all trees.
-    copy(&path, &crashed);
+    copy_directory(&path, &crashed);
     drop(db);
     let path = crashed;
     set_next_number(&path, crate::keyspaces::ROOM - 1);
@@ -469,7 +457,7 @@ fn numbers_of_dropped_keyspaces_are_used_again_once_the_log_has_none_of_their_ro
     };
     assert_eq!(number("last", Memory), crate::keyspaces::ROOM - 1);
     assert_eq!((number("a", Disk), number("b", Disk)), (second, 5), "a row has the other numbers");
-    copy(&path, &again);
+    copy_directory(&path, &again);
     let left = Database::open(&again, Options::default()).unwrap();
     let a = left.keyspace("a", Disk).unwrap();
     assert_eq!(left.begin(Isolation::Snapshot).unwrap().get(&a, &[9]).unwrap().as_deref(), Some(&b"new"[..]));

@@ -22,6 +22,7 @@ use crate::keyspace::Engine;
 use crate::lock_manager::Wait;
 use crate::options::{CommitStamps, Isolation, LogMode, Options};
 use crate::row::{ColumnType, RowRange, Schema, Table, Value};
+use crate::scratch::directory;
 use crate::ticket::Ticket;
 use crate::transaction::Transaction;
 use model::{Open, World, answer, effect, engine, over};
@@ -275,10 +276,7 @@ fn write(tables: &[Table], transaction: &mut Transaction, write: &Write) -> Resu
 
 impl Run {
     fn new(plan: &Plan) -> Self {
-        // In memory where possible: otherwise syncs of the disk engine's files take most of the time.
-        let memory = Path::new("/dev/shm");
-        let directory =
-            if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+        let directory = directory();
         let (path, files) = (directory.path().join("db"), FaultyFiles::default());
         let (db, tables) = open(&files, &path, plan);
         let world = World::new([Rows::new(), Rows::new()]);

@@ -2,6 +2,7 @@
 
 use super::Transaction;
 use crate::files::fail_point::once_here;
+use crate::wait::wait_until;
 use crate::{Conflict, Database, Engine, Error, Isolation, Keyspace, Options, Wait};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -48,9 +49,7 @@ fn a_locking_read_waits_for_a_commit_that_has_not_seen_the_lock() {
                     reader.commit().map(drop).unwrap();
                     value
                 });
-                while db.state().locks.waiting == 0 {
-                    std::thread::yield_now();
-                }
+                wait_until(|| db.state().locks, |locks| locks.waiting == 1, |locks| format!("{locks:?}"));
                 go_on.send(()).unwrap();
                 commit.join().unwrap().unwrap();
                 assert_eq!(reader.join().unwrap().unwrap(), b"theirs");

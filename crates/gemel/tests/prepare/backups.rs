@@ -1,6 +1,8 @@
 //! Backups with prepared transactions.
 
-use super::shop::{MODES, begin, check, copy, directory, locked, open, prepare};
+use super::copy::copy_directory;
+use super::scratch::directory;
+use super::shop::{MODES, begin, check, locked, open, prepare};
 
 #[test]
 fn a_backup_has_the_undecided_transactions() {
@@ -44,7 +46,7 @@ fn copies_of_a_backup_keep_the_undecided_transactions_and_decide_them_by_themsel
                 locked(read_only.put(0, "changed", "mine"));
             }
             let second = directory.path().join("second");
-            copy(&first, &second);
+            copy_directory(&first, &second);
             for (path, commits) in [(&first, true), (&second, false)] {
                 let copy = open(path, log);
                 copy.put(0, "other", "written").unwrap();
@@ -63,10 +65,7 @@ fn copies_of_a_backup_keep_the_undecided_transactions_and_decide_them_by_themsel
                     assert_eq!(copy.names(), ["one"]);
                     check(&copy, &[0, 1], false, "undecided in a copy");
                     locked(copy.put(1, "deleted", "mine"));
-                    match commits {
-                        true => copy.db.commit_prepared("one").unwrap().wait().unwrap(),
-                        false => copy.db.roll_back_prepared("one").unwrap().wait().unwrap(),
-                    }
+                    copy.decide("one", commits).unwrap().wait().unwrap();
                     drop(copy);
                     let copy = open(path, log);
                     assert_eq!(copy.names(), [""; 0]);

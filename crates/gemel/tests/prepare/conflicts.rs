@@ -1,7 +1,9 @@
 //! Others that meet a prepared transaction: their writes, reads, snapshots and decisions.
 
-use super::shop::{MODES, begin, check, directory, locked, open, prepare};
-use gemel::{Conflict, Direction, Error, Isolation, LogMode};
+use super::outcome::conflict;
+use super::scratch::directory;
+use super::shop::{MODES, begin, check, locked, open, prepare};
+use gemel::{Conflict, Direction, Isolation, LogMode};
 use std::ops::{Bound, ControlFlow};
 
 /// Reads a key of a keyspace, or a range from a key on.
@@ -73,11 +75,7 @@ fn nobody_changes_what_a_prepared_transaction_has_read() {
                         shop = open(directory.path(), log);
                         assert_eq!(shop.names(), ["reader"], "{what}");
                     }
-                    let decide = |name: &str| match writes {
-                        true => shop.db.commit_prepared(name),
-                        false => shop.db.roll_back_prepared(name),
-                    };
-                    decide("reader").unwrap().wait().unwrap();
+                    shop.decide("reader", writes).unwrap().wait().unwrap();
                     for key in kept {
                         shop.put(space, key, "2").unwrap();
                     }
@@ -92,10 +90,6 @@ fn nobody_changes_what_a_prepared_transaction_has_read() {
 fn a_transaction_that_lost_can_not_be_prepared() {
     let directory = directory();
     let shop = open(directory.path(), LogMode::Shared);
-    let refused = |outcome: gemel::Result<gemel::Ticket>, expected: Conflict| match outcome {
-        Err(Error::Conflict { kind, .. }) => assert_eq!(kind, expected),
-        other => panic!("{other:?}"),
-    };
     for space in 0..2 {
         shop.put(space, "k", "0").unwrap();
         let writer =
@@ -105,10 +99,10 @@ fn a_transaction_that_lost_can_not_be_prepared() {
         let mut only_reader = shop.db.begin(Isolation::Serializable).unwrap();
         only_reader.get(&shop.spaces[space], b"k").unwrap();
         shop.put(space, "k", "2").unwrap();
-        refused(writer.prepare("w"), Conflict::Write);
-        refused(reader.prepare("r"), Conflict::Read);
+        conflict(writer.prepare("w"), Conflict::Write);
+        conflict(reader.prepare("r"), Conflict::Read);
         // What it read here may be the reason of what it wrote in another database.
-        refused(only_reader.prepare("o"), Conflict::Read);
+        conflict(only_reader.prepare("o"), Conflict::Read);
         assert_eq!(shop.names(), [""; 0]);
         // Nothing is locked.
         for key in ["k", "m"] {
@@ -160,8 +154,7 @@ fn a_snapshot_from_before_the_decision_stays_as_it_is() {
         }
     }
     // The first committer has won.
-    let error = late.commit().unwrap_err();
-    assert!(matches!(error, Error::Conflict { kind: Conflict::Write, .. }), "{error}");
+    conflict(late.commit(), Conflict::Write);
     check(&shop, &[0, 1], true, "committed");
 }
 
@@ -178,11 +171,8 @@ fn only_one_thread_decides() {
             .unwrap();
         let outcomes = std::thread::scope(|scope| {
             let decide = |commits| {
-                let (db, name) = (&shop.db, &name);
-                scope.spawn(move || match commits {
-                    true => db.commit_prepared(name),
-                    false => db.roll_back_prepared(name),
-                })
+                let (shop, name) = (&shop, &name);
+                scope.spawn(move || shop.decide(name, commits))
             };
             [true, false, true, false].map(decide).map(|thread| thread.join().unwrap().is_ok())
         });

@@ -1,6 +1,8 @@
 //! Ends of the process, checkpoints and openings between a prepare and its decision.
 
-use super::shop::{MODES, PARTS, Shop, begin, check, directory, kill, locked, open, prepare, usage};
+use super::outcome::rejected;
+use super::scratch::directory;
+use super::shop::{MODES, PARTS, Shop, begin, check, kill, locked, open, prepare};
 use gemel::Isolation;
 
 /// The places at which a process ends, a checkpoint is written, or neither.
@@ -62,16 +64,11 @@ fn a_prepared_transaction_survives_until_it_is_decided_and_so_does_its_decision(
                             locked(shop.put(*part, "deleted", "mine"));
                             shop.put(*part, "other", "mine").unwrap();
                         }
-                        let decided = if commits {
-                            shop.db.commit_prepared("one")
-                        } else {
-                            shop.db.roll_back_prepared("one")
-                        };
-                        decided.unwrap().wait().unwrap();
+                        shop.decide("one", commits).unwrap().wait().unwrap();
                         shop = pass(shop, after);
                         check(&shop, parts, commits, &what);
                         assert_eq!(shop.names(), [""; 0], "{what}");
-                        usage(shop.db.commit_prepared("one"), "no prepared transaction \"one\"");
+                        rejected(shop.db.commit_prepared("one"), "no prepared transaction \"one\"");
                         for part in parts {
                             shop.put(*part, "changed", "mine").unwrap();
                             shop.put(*part, "added/3", "mine").unwrap();

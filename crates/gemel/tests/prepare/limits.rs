@@ -1,6 +1,8 @@
 //! Names, limits and memory of prepared transactions.
 
-use super::shop::{MODES, Shop, begin, directory, open, open_with, prepare, usage};
+use super::outcome::rejected;
+use super::scratch::directory;
+use super::shop::{MODES, Shop, begin, open, open_with, prepare};
 use gemel::{Database, Error, Isolation, LogMode, Options};
 
 #[test]
@@ -8,21 +10,21 @@ fn names_are_checked() {
     let directory = directory();
     let shop = open(directory.path(), LogMode::Shared);
     let one = |key: &str| shop.written(Isolation::Snapshot, &[(0, key, Some("1"))]);
-    usage(one("a").prepare(""), "has 0 bytes: give it 1 to 200");
-    usage(one("a").prepare(&"x".repeat(201)), "has 201 bytes");
+    rejected(one("a").prepare(""), "has 0 bytes: give it 1 to 200");
+    rejected(one("a").prepare(&"x".repeat(201)), "has 201 bytes");
     let longest = "ü".repeat(100);
     one("a").prepare(&longest).unwrap().wait().unwrap();
-    usage(one("b").prepare(&longest), "is undecided: commit it or roll it back");
+    rejected(one("b").prepare(&longest), "is undecided: commit it or roll it back");
     // The rejected one has locked nothing.
     shop.put(0, "b", "2").unwrap();
     for unknown in ["", "x", "ü"] {
-        usage(shop.db.commit_prepared(unknown), "no prepared transaction");
-        usage(shop.db.roll_back_prepared(unknown), "Database::prepared lists");
+        rejected(shop.db.commit_prepared(unknown), "no prepared transaction");
+        rejected(shop.db.roll_back_prepared(unknown), "Database::prepared lists");
     }
     drop(shop);
     let shop = open(directory.path(), LogMode::Shared);
     shop.db.roll_back_prepared(&longest).unwrap().wait().unwrap();
-    usage(shop.db.roll_back_prepared(&longest), "no prepared transaction");
+    rejected(shop.db.roll_back_prepared(&longest), "no prepared transaction");
 }
 
 #[test]
@@ -37,8 +39,7 @@ fn a_transaction_without_a_write_can_be_prepared_and_decided() {
             let shop = open(directory.path(), log);
             assert_eq!(shop.names(), ["nothing", "read only"]);
             for name in shop.names() {
-                let decide = if commits { Database::commit_prepared } else { Database::roll_back_prepared };
-                decide(&shop.db, &name).unwrap().wait().unwrap();
+                shop.decide(&name, commits).unwrap().wait().unwrap();
             }
             let state = shop.db.state();
             let counted = if commits { state.committed.read_only } else { state.rolled_back };
@@ -87,7 +88,7 @@ fn undecided_transactions_are_limited() {
     shop.db.roll_back_prepared("d").unwrap().wait().unwrap();
     assert_eq!(shop.db.state().prepared.bytes, 0);
     let wrong = Options { prepared_limit_bytes: 1 << 30, ..Options::default() };
-    usage(Database::open(directory.path().join("other"), wrong), "prepared_limit_bytes must be at most");
+    rejected(Database::open(directory.path().join("other"), wrong), "prepared_limit_bytes must be at most");
 }
 
 #[test]

@@ -5,7 +5,13 @@
 
 mod backups;
 mod conflicts;
+#[path = "../copy/mod.rs"]
+mod copy;
 mod ends;
 mod limits;
+#[path = "../outcome/mod.rs"]
+mod outcome;
+#[path = "../scratch/mod.rs"]
+mod scratch;
 mod shop;
 mod tables;

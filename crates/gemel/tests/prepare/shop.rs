@@ -1,24 +1,16 @@
 //! The shop of the tests, and its transactions.
 
-use gemel::{Conflict, Database, Engine, Error, Isolation, Keyspace, LogMode, Options, Transaction};
+use super::copy::copy_directory;
+use super::outcome::conflict;
+use gemel::{Conflict, Database, Engine, Isolation, Keyspace, LogMode, Options, Ticket, Transaction};
 use std::path::Path;
 
 pub(crate) const MODES: [LogMode; 2] = [LogMode::Shared, LogMode::PerEngine];
-
-/// Returns a directory, in memory where possible: otherwise syncs take most of the time.
-pub(crate) fn directory() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
-}
 
 pub(crate) struct Shop {
     pub(crate) db: Database,
     /// A keyspace in memory and one on disk.
     pub(crate) spaces: [Keyspace; 2],
-}
-
-pub(crate) fn options(log: LogMode) -> Options {
-    Options { log, ..Options::default() }
 }
 
 pub(crate) fn open_with(path: &Path, options: Options) -> Shop {
@@ -28,40 +20,19 @@ pub(crate) fn open_with(path: &Path, options: Options) -> Shop {
 }
 
 pub(crate) fn open(path: &Path, log: LogMode) -> Shop {
-    open_with(path, options(log))
+    open_with(path, Options { log, ..Options::default() })
 }
 
 /// Copies the files of a database that is at rest, as a killed process would leave them.
 pub(crate) fn kill(shop: Shop, from: &Path, to: &Path) {
     shop.db.sync().unwrap();
-    copy(from, to);
+    copy_directory(from, to);
 }
 
-pub(crate) fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), to).unwrap();
-        }
-    }
-}
-
+/// Checks that a transaction has met the lock of a prepared one.
+#[track_caller]
 pub(crate) fn locked<T: std::fmt::Debug>(outcome: gemel::Result<T>) {
-    match outcome {
-        Err(Error::Conflict { kind: Conflict::Locked, .. }) => {}
-        other => panic!("{other:?} is not a conflict with a prepared transaction"),
-    }
-}
-
-pub(crate) fn usage<T: std::fmt::Debug>(outcome: gemel::Result<T>, says: &str) {
-    match outcome {
-        Err(Error::Usage(text)) if text.contains(says) => {}
-        other => panic!("{other:?} does not say {says:?}"),
-    }
+    conflict(outcome, Conflict::Locked);
 }
 
 impl Shop {
@@ -86,6 +57,11 @@ impl Shop {
 
     pub(crate) fn put(&self, space: usize, key: &str, value: &str) -> gemel::Result<()> {
         self.written(Isolation::Snapshot, &[(space, key, Some(value))]).commit()?.wait()
+    }
+
+    /// Commits a prepared transaction, or rolls it back.
+    pub(crate) fn decide(&self, name: &str, commits: bool) -> gemel::Result<Ticket> {
+        if commits { self.db.commit_prepared(name) } else { self.db.roll_back_prepared(name) }
     }
 
     pub(crate) fn names(&self) -> Vec<String> {

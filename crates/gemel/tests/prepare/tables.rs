@@ -1,6 +1,7 @@
 //! Changes of tables that a prepared transaction used.
 
-use super::shop::{directory, usage};
+use super::outcome::rejected;
+use super::scratch::directory;
 use gemel::row::{ColumnType, IndexDef, Schema, Value};
 use gemel::{Database, Engine, Isolation, Options};
 
@@ -30,12 +31,13 @@ fn a_table_that_a_prepared_transaction_used_is_not_changed() {
             for _ in 0..2 {
                 let says = "can't be changed while the prepared transaction \"p\"";
                 let index = IndexDef::new("more", ["name"]);
-                usage(db.drop_table("t"), says);
-                usage(db.truncate_table("t"), says);
-                usage(db.add_index("t", index), says);
-                usage(db.move_table("t", other), says);
-                usage(db.drop_keyspace("s"), says);
-                usage(db.move_keyspace("s", other), says);
+                rejected(db.drop_table("t"), says);
+                rejected(db.truncate_table("t"), says);
+                rejected(db.add_index("t", index), says);
+                rejected(db.drop_index("t", "by_name"), says);
+                rejected(db.move_table("t", other), says);
+                rejected(db.drop_keyspace("s"), says);
+                rejected(db.move_keyspace("s", other), says);
                 // Opening shows that nothing of that has begun.
                 drop((table.clone(), space.clone()));
                 db.close().unwrap();

@@ -7,6 +7,7 @@ use crate::files::fail_point::{forget_here, once_here};
 use crate::files::faulty::{FaultyFiles, Operation};
 use crate::options::Isolation;
 use crate::row::{ColumnType, RowRange, Schema, Table, Value};
+use crate::scratch::directory;
 use crate::transaction::Transaction;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,12 +19,6 @@ use std::time::Duration;
 const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
 /// Several batches.
 const ROWS: i64 = 3 * COPIED_AT_ONCE as i64;
-
-/// A directory in memory where possible: otherwise syncs take most of the time.
-fn directory() -> tempfile::TempDir {
-    let memory = Path::new("/dev/shm");
-    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
-}
 
 fn other(engine: Engine) -> Engine {
     if engine == Engine::Memory { Engine::Disk } else { Engine::Memory }
