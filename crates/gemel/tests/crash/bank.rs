@@ -45,6 +45,13 @@ pub(crate) struct Bank {
     pub(crate) moving: Keyspace,
 }
 
+impl Bank {
+    /// Returns the keyspace of an account, or of what a promise has read: even numbers are in memory.
+    pub(crate) fn home(&self, number: u64) -> &Keyspace {
+        if number.is_multiple_of(2) { &self.hot } else { &self.cold }
+    }
+}
+
 pub(crate) fn bank(path: &Path, options: Options) -> gemel::Result<Bank> {
     let db = Database::open(path, options)?;
     let (hot, cold) = (db.keyspace("hot", Engine::Memory)?, db.keyspace("cold", Engine::Disk)?);

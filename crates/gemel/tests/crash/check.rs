@@ -132,8 +132,7 @@ pub(crate) fn check(
     check_chain(&bank, &mut reader, promised, &mut found);
     let mut money = Some(0_u64);
     for account in 0..ACCOUNTS {
-        let space = if account.is_multiple_of(2) { &bank.hot } else { &bank.cold };
-        let value = reader.get(space, format!("account/{account}").as_bytes()).unwrap();
+        let value = reader.get(bank.home(account), format!("account/{account}").as_bytes()).unwrap();
         money = money.zip(value).map(|(money, value)| money.wrapping_add(number(&value)));
     }
     // The very first transaction may not have been durable.

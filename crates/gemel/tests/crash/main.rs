@@ -109,6 +109,7 @@ fn crash(
         }
         (acks, promised)
     });
+    // The time of the kill is part of the test: it comes anywhere in the work.
     let until = Instant::now() + patience;
     let mut died = None;
     while died.is_none() && Instant::now() < until {

@@ -38,7 +38,7 @@ impl Promise {
     }
 
     pub(crate) fn guard_space(self, bank: &Bank) -> &Keyspace {
-        if self.number.is_multiple_of(2) { &bank.hot } else { &bank.cold }
+        bank.home(self.number)
     }
 
     pub(crate) fn prepare(self, bank: &Bank) -> gemel::Result<()> {

@@ -16,7 +16,14 @@ const UNDECIDED: u64 = 3;
 /// Commits of a thread of the chain for each one whose ticket it waits for.
 const LINKS_PER_WAIT: u64 = 8;
 
-/// Starts flushes, compactions and checkpoints as often as possible, so some are always in progress.
+/// Prints a line in one piece.
+fn print(line: std::fmt::Arguments<'_>) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}").and_then(|()| out.flush()).unwrap();
+}
+
+/// Starts flushes, compactions and checkpoints again and again. The pauses leave the others time to write what is then
+/// flushed.
 fn keep_house(db: &Database) {
     loop {
         std::thread::sleep(Duration::from_millis(15));
@@ -24,7 +31,7 @@ fn keep_house(db: &Database) {
     }
 }
 
-/// Moves a keyspace between the engines as often as possible.
+/// Moves a keyspace between the engines again and again. The pauses leave the others time for commits after a move.
 fn keep_moving(db: &Database) {
     loop {
         for engine in [Engine::Disk, Engine::Memory] {
@@ -46,8 +53,7 @@ fn extend_chain(bank: &Bank) {
             let ticket = transaction.commit()?;
             if turn % LINKS_PER_WAIT == 0 {
                 ticket.wait()?;
-                let mut out = std::io::stdout().lock();
-                writeln!(out, "ack {CHAIN} {link}").and_then(|()| out.flush()).unwrap();
+                print(format_args!("ack {CHAIN} {link}"));
             }
             Ok::<_, gemel::Error>(())
         })();
@@ -56,11 +62,6 @@ fn extend_chain(bank: &Bank) {
             _ => {}
         }
     }
-}
-
-fn print(line: std::fmt::Arguments<'_>) {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).unwrap();
 }
 
 /// Prepares transactions and decides them, each some time after it was prepared, until the process is killed.
@@ -81,15 +82,16 @@ fn keep_promises(bank: &Bank, crash: u64, thread: u64) {
 }
 
 /// Works until it is killed. Each transaction moves money from an account in one engine to one in any engine, counts
-/// itself in both engines and in the keyspace that moves, and inserts a row with its number on disk. Prints `worker
-/// number` once the commit is durable.
+/// itself in both engines and in the keyspace that moves, and inserts a row with its number on disk. Prints `ack
+/// worker number` once the commit is durable.
 pub(crate) fn work(path: &Path, options: Options, seed: u64, fat: bool) {
     let bank = bank(path, options).unwrap();
     let mut setup = bank.db.begin(Isolation::Serializable).unwrap();
     if setup.get(&bank.hot, b"account/0").unwrap().is_none() {
         for account in 0..ACCOUNTS {
-            let space = if account.is_multiple_of(2) { &bank.hot } else { &bank.cold };
-            setup.put(space, format!("account/{account}").as_bytes(), &MONEY.to_be_bytes()).unwrap();
+            setup
+                .put(bank.home(account), format!("account/{account}").as_bytes(), &MONEY.to_be_bytes())
+                .unwrap();
         }
         setup.commit().unwrap().wait().unwrap();
     }
@@ -117,8 +119,8 @@ pub(crate) fn work(path: &Path, options: Options, seed: u64, fat: bool) {
                             transaction.get(&bank.hot, counter.as_bytes())?.map_or(0, |bytes| number(&bytes));
                         for step in [u64::MAX, 1] {
                             let account = next(&mut random) % ACCOUNTS;
-                            let space = if account.is_multiple_of(2) { &bank.hot } else { &bank.cold };
-                            transaction.update(space, format!("account/{account}").as_bytes(), |value| {
+                            let key = format!("account/{account}");
+                            transaction.update(bank.home(account), key.as_bytes(), |value| {
                                 let money = number(value).wrapping_add(step);
                                 value.copy_from_slice(&money.to_be_bytes());
                             })?;
@@ -141,10 +143,7 @@ pub(crate) fn work(path: &Path, options: Options, seed: u64, fat: bool) {
                         Ok::<_, gemel::Error>(done + 1)
                     })();
                     match outcome {
-                        Ok(done) => {
-                            let mut out = std::io::stdout().lock();
-                            writeln!(out, "ack {worker} {done}").and_then(|()| out.flush()).unwrap();
-                        }
+                        Ok(done) => print(format_args!("ack {worker} {done}")),
                         Err(error) if error.is_retryable() => {}
                         Err(error) => panic!("{error}"),
                     }
