@@ -2,8 +2,8 @@
 # grants.sh [pg|my]: takes away each single right that `lydite grant` prints, in turn, from an account on PostgreSQL or on
 # MariaDB, and shows what fails then. A right without which nothing fails is NEEDLESS. With all rights everything must
 # pass. The rights of --with are tried by themselves, as far as they are rights on tables or schemas: without those of
-# observe a run only warns, and those of templates are the database's own. LYDITE names another build than the release
-# build.
+# observe a run only warns, and those of templates are the database's own. KINDS names some of them, as KINDS="run audit".
+# LYDITE names another build than the release build.
 . "$(dirname "${BASH_SOURCE[0]}")/server.bash"
 
 # rights SQL: the statements of the SQL, one right each.
@@ -33,9 +33,14 @@ works() {
       ;;
     run)
       quiet run "$2" -d 3s --warmup 0s --quiet && quiet run "$2" -d 3s --warmup 0s --quiet --tx batched &&
-        quiet check "$2" --quiet
+        quiet check "$2" --quiet &&
+        # Deliveries that meet in a district lock the oldest order.
+        quiet run "$2" -d 3s --warmup 0s --quiet --terminals 10 --mix new_order=50,delivery=50
       ;;
-    audit) quiet audit "$2" --quick -d 1s --only atomicity,consistency,isolation --quiet ;;
+    audit)
+      quiet audit "$2" -d 1s --only data,atomicity,consistency,isolation --quiet &&
+        quiet verify "$2" --isolation --level read-committed -d 2s --quiet
+      ;;
     dike)
       quiet run "$2" -d 3s --warmup 0s --quiet \
         --mix new_order=30,payment=20,delivery=10,update_stock=30,update_item=10
@@ -100,15 +105,17 @@ my_clear() {
     DROP USER IF EXISTS bench@'%'; CREATE USER bench@'%'"
 }
 
-kinds=(load run audit dike)
-[ "${1:-pg}" = pg ] || kinds+=(procedures)
+usual="load run audit dike"
+[ "${1:-pg}" = pg ] || usual+=" procedures"
+read -ra kinds <<<"${KINDS:-$usual}"
 for kind in "${kinds[@]}"; do
   if [ "${1:-pg}" = pg ]; then
     [ -n "$pg_process" ] || start_postgres fsync=off shared_buffers=128MB max_wal_size=1GB
     each "$kind" "$pg_url/tpcc" "postgres://bench@127.0.0.1:$pg_port/tpcc" psql_admin pg_clear
   else
+    # Else whoever makes a procedure also gets the right to call it.
     [ -n "$my_process" ] || start_mariadb innodb-buffer-pool-size=256M innodb-log-file-size=96M \
-      innodb-flush-log-at-trx-commit=0
+      innodb-flush-log-at-trx-commit=0 automatic-sp-privileges=off
     each "$kind" "mariadb://root@127.0.0.1:$my_port/tpcc" "mariadb://bench@127.0.0.1:$my_port/tpcc" my_admin my_clear
   fi
 done

@@ -56,14 +56,13 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Returns the rights of audits: all rights on the rows, and `own_tables`, those to make the tables of an isolation
-    /// check. `named` returns the name of a table in the SQL.
-    pub(crate) fn audit(account: &str, named: impl Fn(Table) -> String, own_tables: Vec<String>) -> Self {
-        let rows = |table| format!("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {account}", named(table));
+    /// Returns the rights of audits beyond those of runs: `prices`, to change the prices of items, and `own_tables`, those
+    /// to make the tables of an isolation check.
+    pub(crate) fn audit(prices: Vec<String>, own_tables: Vec<String>) -> Self {
         Self {
             with: Extra::Audit,
             about: "audits change prices, and verify --isolation makes tables of its own",
-            statements: Table::ALL.into_iter().map(rows).chain(own_tables).collect(),
+            statements: prices.into_iter().chain(own_tables).collect(),
         }
     }
 

@@ -79,15 +79,13 @@ fn blocks(work: Work, role: &str, database: &str, schema: &str) -> Vec<Block> {
     };
     let mut blocks = vec![observe];
     if work == Work::Run {
+        let prices = format!("GRANT UPDATE ON {schema}.item TO {role}");
         blocks.push(Block::audit(
-            role,
-            |table| format!("{schema}.{}", table.name()),
+            vec![prices.clone()],
             vec![format!("GRANT CREATE ON SCHEMA {schema} TO {role}")],
         ));
-        blocks.push(Block::dike(vec![
-            format!("GRANT UPDATE ON {schema}.item TO {role}"),
-            format!("GRANT INSERT ON {schema}.{} TO {role}", OWN_TABLES[0]),
-        ]));
+        blocks
+            .push(Block::dike(vec![prices, format!("GRANT INSERT ON {schema}.{} TO {role}", OWN_TABLES[0])]));
         blocks.push(Block {
             with: Extra::Procedures,
             about: "a run with --tx procedures replaces the functions of an older version, which only their owner may: \
