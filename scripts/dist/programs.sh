@@ -44,6 +44,8 @@ build() {
         flags+=("--remap-path-prefix=$line")
         CFLAGS="${CFLAGS:-} -ffile-prefix-map=$line"
     done <<<"$paths"
+    # C code may name the time of its compilation, which is that of the commit, and zig's cache does not know of it.
+    CFLAGS+=" -DSOURCE_DATE_EPOCH=$SOURCE_DATE_EPOCH"
     export CFLAGS
     CARGO_ENCODED_RUSTFLAGS=$(IFS=$separator; echo "${flags[*]}")
     export CARGO_ENCODED_RUSTFLAGS CARGO_INCREMENTAL=0
