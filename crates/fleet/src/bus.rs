@@ -132,6 +132,12 @@ fn address(text: &str) -> Result<Address, FleetError> {
     if url.host_str().is_none_or(str::is_empty) {
         return Err(wrong("has no host".into()));
     }
+    // Else a part of the token is taken for the host, and messages show it.
+    if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong(
+            "has more than a host and a port (in a token write %2F for /, %3F for ?, %23 for #)".into(),
+        ));
+    }
     let (user, password) = (percent(url.username()), url.password().map(percent));
     let no_host = |()| wrong("has no host".into());
     url.set_username("").map_err(no_host)?;
@@ -357,7 +363,15 @@ mod tests {
 
     #[test]
     fn a_wrong_url_is_rejected_without_its_password() {
-        for url in ["http://me:secret@host", "nats://", "host:4222", "127.0.0.1:4222"] {
+        let tokens = [
+            "nats://secret/x@host:4222",
+            "nats://x/secret@host",
+            "nats://x?secret@host",
+            "nats://x#secret@host",
+        ];
+        for url in
+            ["http://me:secret@host", "nats://", "host:4222", "127.0.0.1:4222"].into_iter().chain(tokens)
+        {
             let error = address(url).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains("write nats://HOST:4222"), "{url}: {error}");
             assert!(!error.contains("secret"), "{error}");
