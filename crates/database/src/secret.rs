@@ -69,6 +69,13 @@ pub fn is_keywords(text: &str) -> bool {
     names.any(|name| KEYWORDS.contains(&name.as_str()))
 }
 
+/// True if a text is a connection string rather than a name. libpq and psql take one where the database's name should be,
+/// and it may have a password.
+#[must_use]
+pub fn is_connection_string(text: &str) -> bool {
+    text.contains("://") || is_keywords(text)
+}
+
 /// Returns the value of a keyword in a connection string of libpq, if it is nothing but a name.
 #[must_use]
 pub fn keyword<'a>(text: &'a str, keyword: &str) -> Option<&'a str> {

@@ -98,6 +98,9 @@ impl ParsedUrl {
     /// A part of it looks like an option, which belongs after a question mark.
     pub fn path(&self, known: &[OptionSpec]) -> Result<Option<PathBuf>, String> {
         let rest = self.rest.strip_prefix("//").unwrap_or(&self.rest);
+        // Two slashes before a path would begin a relative one in the URL that messages and results show.
+        let doubled = rest.len() - rest.trim_start_matches('/').len();
+        let rest = &rest[doubled.saturating_sub(1)..];
         if rest.is_empty() {
             return Ok(None);
         }
@@ -142,6 +145,19 @@ impl ParsedUrl {
                     .push(format!("target option {name}={given:?} is not known: use {}", values.join(", ")));
                 values[0]
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slashes_before_an_absolute_path_are_one() {
+        for text in ["sqlite:/x/a.db", "sqlite:///x/a.db", "sqlite:////x/a.db", "sqlite://///x/a.db"] {
+            let path = ParsedUrl::new(text, &mut Vec::new()).path(&[]);
+            assert_eq!(path, Ok(Some(PathBuf::from("/x/a.db"))), "{text}");
         }
     }
 }

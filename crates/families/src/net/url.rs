@@ -2,11 +2,16 @@
 
 use crate::duration::time_option;
 use crate::net::Host;
+use lydite_database::secret;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{TargetError, TargetErrorKind};
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
+
+/// Problem of a database's name that is a connection string. It may have a password, so it is not shown.
+pub(crate) const IS_CONNECTION_STRING: &str =
+    "the name of the database is a connection string itself: give that one as the target";
 
 /// A URL of a server, cut and decoded.
 pub(crate) struct ServerUrl {
@@ -67,9 +72,15 @@ impl ServerUrl {
         let user = given(url.username());
         let database = given(url.path().trim_start_matches('/'));
         let password = url.password().map(percent_decode);
-        if database.as_ref().is_some_and(|name| name.contains('/')) {
-            let name = database.clone().unwrap_or_default();
-            errors.push(format!("target URL names the database {name:?}: a slash can't be part of it"));
+        match database.as_deref() {
+            Some(name) if secret::is_connection_string(name) => {
+                errors.push(format!("target URL: {}", IS_CONNECTION_STRING));
+            }
+            Some(name) if name.contains('/') => errors.push(format!(
+                "target URL names the database {:?}: a slash can't be part of it",
+                secret::shown(name)
+            )),
+            _ => {}
         }
         if url.set_password(None).is_err() && password.is_some() {
             errors.push("target URL has a password but no host".into());

@@ -7,7 +7,8 @@ use super::row::{Dialect, Entry, Form, Given, Meaning, Row, Unit, Variable, Word
 use super::trim::plain;
 use crate::duration::duration;
 use crate::net::CONNECT_TIMEOUT;
-use crate::net::url::variable;
+use crate::net::url::{IS_CONNECTION_STRING, variable};
+use lydite_database::secret;
 use std::time::Duration;
 
 /// Longest value that a message shows.
@@ -135,10 +136,17 @@ fn named(name: &str) -> String {
 /// Gives one parameter its meaning.
 fn one(row: &'static Row, name: &str, value: &str, draft: &mut Draft, findings: &mut Findings) {
     match row.meaning {
+        // Behind the colon may be the password.
+        Meaning::User if value.contains(':') => findings.error(
+            "user has a colon: give a password apart; for a user with a colon in the name write a URL, with %3A in it",
+        ),
         Meaning::User => part(&mut draft.user, "user", value, findings),
         Meaning::Password => {
             findings.secret(value);
             part(&mut draft.password, "password", value, findings);
+        }
+        Meaning::Database if secret::is_connection_string(value) => {
+            findings.error(format!("string: {IS_CONNECTION_STRING}"));
         }
         Meaning::Database => part(&mut draft.database, "database", value, findings),
         Meaning::Socket => part(&mut draft.socket, "Unix socket", value, findings),

@@ -1,10 +1,41 @@
-//! Blanks, line ends, a byte order mark and quotes that a paste brings around a connection string, and blanks in names.
+//! Blanks, line ends, a byte order mark, quotes, a command and a variable's name that a paste brings around a connection
+//! string, and blanks in names.
 
 /// Pairs of quotes.
 const QUOTES: [(char, char); 5] = [('"', '"'), ('\'', '\''), ('`', '`'), ('“', '”'), ('‘', '’')];
 
-/// Returns a connection string without what a paste brought around it.
+/// Returns a connection string without what a paste brought around it: also of `psql 'host=h …'`, as consoles of clouds
+/// show it, and of `DATABASE_URL=postgres://…`.
 pub(crate) fn bare(text: &str) -> &str {
+    let text = unquoted(text);
+    if let Some(rest) = text.strip_prefix("psql ")
+        // An option is followed by more than a connection string.
+        && !rest.trim_start().starts_with('-')
+    {
+        return unquoted(rest);
+    }
+    let assigned = text.strip_prefix("export ").unwrap_or(text).trim_start();
+    match assigned.split_once('=') {
+        Some((name, rest)) if is_variable(name) && is_url(unquoted(rest)) => unquoted(rest),
+        _ => text,
+    }
+}
+
+/// True if a text is the name of an environment variable.
+fn is_variable(text: &str) -> bool {
+    text.starts_with(|letter: char| letter.is_ascii_uppercase())
+        && text.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_')
+}
+
+/// True if a text begins as a URL.
+fn is_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+    !scheme.is_empty()
+        && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+:-".contains(letter))
+}
+
+/// Returns a text without blanks and quotes around it.
+fn unquoted(text: &str) -> &str {
     let blank = |letter: char| letter.is_whitespace() || matches!(letter, '\u{feff}' | '\u{200b}');
     let text = text.trim_matches(blank);
     // Code ends a statement or an element behind the quote.

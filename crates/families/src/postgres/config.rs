@@ -1,7 +1,10 @@
 //! Settings in a URL of a server with PostgreSQL's protocol, and the sources of the password.
 
 use crate::net::Host;
-use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
+use crate::net::url::{
+    CONNECTION_LIFETIME, IS_CONNECTION_STRING, NODES, ServerUrl, connection_lifetime, nodes, servers,
+    variable,
+};
 use crate::own_schema::OwnSchema;
 use crate::per_transaction::{CONNECTION, life};
 use crate::postgres::archive::{self, ARCHIVE, is_zone};
@@ -10,6 +13,7 @@ use crate::postgres::product::Product;
 use crate::postgres::unprepared;
 use crate::statement_limit::{STATEMENT_TIMEOUT, limit};
 use lydite_database::patience::TIMEOUT;
+use lydite_database::secret;
 use lydite_database::sql::batch;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::shards::{self, Layout};
@@ -324,7 +328,11 @@ fn from_environment(url: &mut ServerUrl, parsed: &ParsedUrl, errors: &mut Vec<St
         url.host = hosts.next();
         url.more.extend(hosts.map(|host| (host, None)));
     }
-    url.database = url.database.take().or_else(|| variable(&["PGDATABASE"]));
+    let of_environment = || variable(&["PGDATABASE"]);
+    if url.database.is_none() && of_environment().is_some_and(|name| secret::is_connection_string(&name)) {
+        errors.push(format!("PGDATABASE: {IS_CONNECTION_STRING}"));
+    }
+    url.database = url.database.take().or_else(of_environment);
 }
 
 /// Returns the port of the hosts that have none in the URL: that of `PGPORT`, else the product's.

@@ -91,6 +91,6 @@ fn a_path_is_not_taken_for_a_user_of_a_server() {
 fn a_text_that_is_only_alike_a_connection_string_is_answered_with_a_url() {
     let error =
         |text: &str| TargetSpec::parse(text, TxMode::Statements).map(|_| ()).expect_err("no URL").join("; ");
-    let told = error("psql host=db.example port=5433 user=me password=S3cr3tM dbname=tpcc");
+    let told = error("connect host=db.example port=5433 user=me password=S3cr3tM dbname=tpcc");
     assert!(told.contains("write postgres://USER@HOST/DATABASE, and set LYDITE_PASSWORD"), "{told}");
 }
