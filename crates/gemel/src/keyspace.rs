@@ -71,8 +71,8 @@ pub struct Keyspace {
 pub(crate) enum Standing {
     /// All.
     Open,
-    /// Reads, for now: an index is being added to the table.
-    Indexing,
+    /// Reads, for now: the rows of the table are being checked, or an index is being added.
+    Held,
     /// Reads, while the successor allows them: the table has other indexes now than the handle knows.
     Outdated,
     /// Reads, to transactions from before `closed`: the rows are gone.
@@ -81,6 +81,8 @@ pub(crate) enum Standing {
     Truncated,
     /// All that the successor allows, to transactions from before `closed`: the table has other columns now.
     Altered,
+    /// Reads, to transactions from before `closed`: a column that the handle takes for nullable is not any more.
+    Tightened,
     /// None: the rows are in the successor, in another engine. Transactions that begin later use it instead.
     Moved,
 }
@@ -166,17 +168,18 @@ impl Gate {
     /// Returns true if the handles can be read through without a look at their successors.
     #[inline]
     fn allows_reads(&self) -> bool {
-        self.standing.load(Ordering::Acquire) <= Standing::Indexing as u8
+        self.standing.load(Ordering::Acquire) <= Standing::Held as u8
     }
 
     pub(crate) fn standing(&self) -> Standing {
         match self.standing.load(Ordering::Acquire) {
             0 => Standing::Open,
-            1 => Standing::Indexing,
+            1 => Standing::Held,
             2 => Standing::Outdated,
             3 => Standing::Dropped,
             4 => Standing::Truncated,
             5 => Standing::Altered,
+            6 => Standing::Tightened,
             _ => Standing::Moved,
         }
     }
@@ -212,15 +215,18 @@ impl Keyspace {
         let (mut found, mut newest) = (self, self);
         loop {
             match (newest.gate.standing(), newest.gate.successor.get()) {
-                (Standing::Open | Standing::Indexing, _) => return Ok(found),
-                (Standing::Altered | Standing::Dropped | Standing::Truncated, _)
+                (Standing::Open | Standing::Held, _) => return Ok(found),
+                (Standing::Altered | Standing::Tightened | Standing::Dropped | Standing::Truncated, _)
                     if newest.gate.is_closed_for(view) =>
                 {
                     return Err(newest.refused());
                 }
                 // The rows stay until the last of these transactions ends.
                 (Standing::Dropped | Standing::Truncated, _) => return Ok(found),
-                (Standing::Outdated | Standing::Altered | Standing::Moved, Some(next)) => {
+                (
+                    Standing::Outdated | Standing::Altered | Standing::Tightened | Standing::Moved,
+                    Some(next),
+                ) => {
                     if next.id != newest.id {
                         found = next;
                     }
@@ -285,8 +291,8 @@ impl Keyspace {
     fn refused(&self) -> Error {
         let name = self.name();
         Error::Outdated(match self.gate.standing() {
-            Standing::Open | Standing::Indexing => format!(
-                "an index is being added to the table of {name:?}: \
+            Standing::Open | Standing::Held => format!(
+                "the table of {name:?} is being changed: \
                  write to it when that is done, in a new transaction, through a new handle of the table"
             ),
             Standing::Outdated => {
@@ -298,9 +304,13 @@ impl Keyspace {
             Standing::Truncated => format!("{name:?} was truncated: get the table again"),
             Standing::Altered => {
                 format!(
-                    "columns of {name:?} were added or dropped: get the table again, for a new transaction"
+                    "columns of {name:?} were added, dropped or changed: \
+                     get the table again, for a new transaction"
                 )
             }
+            Standing::Tightened => format!(
+                "columns of {name:?} are not nullable any more: get the table again, for a new transaction"
+            ),
             Standing::Moved => return Error::Moved(name.into()),
         })
     }

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// The format that this version writes, and the newest that it reads. Format 1 had no incarnations and no compression,
-/// format 2 no descending columns of keys, format 3 no included columns of indexes.
-pub(crate) const FORMAT: u32 = 4;
+/// format 2 no descending columns of keys, format 3 no included columns of indexes, format 4 no defaults of added columns
+/// and no earlier columns that have another type now or other nulls.
+pub(crate) const FORMAT: u32 = 5;
 pub(crate) const FILE: &str = "gemel.manifest";
 /// Name of the file that an interrupted replacement leaves behind.
 pub(crate) const TEMPORARY: &str = "gemel.manifest.new";

@@ -10,7 +10,9 @@
 //! transaction that is undecided, from before a checkpoint, and has committed one and rolled one back; `prepared-copied` is
 //! a backup of it with that transaction, which was opened and got more rows. `covering` is the first one with format 4 of
 //! the manifest: keys have columns in descending order (format 3), and indexes include columns; `covering-copied` is a
-//! backup of it that got more rows. To add those of a new version:
+//! backup of it that got more rows. `altered` is the first one with format 5 of the manifest: columns have defaults for
+//! earlier rows, other types and other nulls than these have; `altered-copied` is a backup of it that got more rows. To add
+//! those of a new version:
 //! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -18,7 +20,7 @@
 mod copy;
 
 use copy::copy_directory;
-use gemel::row::{ColumnType, IndexDef, RowRange, Schema, Table, Value, asc, desc};
+use gemel::row::{ColumnChange, ColumnType, IndexDef, RowRange, Schema, Table, Value, asc, desc};
 use gemel::{Compression, Conflict, Database, Direction, Engine, Error, Isolation, LogMode, Options};
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -55,6 +57,77 @@ fn ordered_schema() -> Schema {
     schema
         .with_index(IndexDef::new("by_name", [desc("name"), asc("large")]).include(["weight", "code"]))
         .with_index(IndexDef::unique("by_large", [desc("large"), desc("sold")]).include(["name"]))
+}
+
+/// Returns the name of the table whose columns changed under the first half of its rows, from `altered` on.
+fn altered(engine: Engine) -> String {
+    format!("altered in {}", engine.name())
+}
+
+fn schema_before() -> Schema {
+    let schema = Schema::new().column("id", ColumnType::I64).column("small", ColumnType::I16);
+    let schema = schema.column("price", ColumnType::I32).nullable("mark", ColumnType::Bool);
+    schema.column("town", ColumnType::Text).primary_key(["id"])
+}
+
+fn column_changes() -> Vec<ColumnChange> {
+    vec![
+        ColumnChange::set_type("small", ColumnType::I64),
+        ColumnChange::set_type("price", ColumnType::Decimal { scale: 2 }),
+        ColumnChange::set_not_null("mark"),
+        ColumnChange::drop_not_null("town"),
+        ColumnChange::add_not_null("level", ColumnType::I32, Value::Int(7)),
+        ColumnChange::add_with("note", ColumnType::Text, "from before".into()),
+        ColumnChange::add_not_null("weight", ColumnType::F64, Value::Float(f64::INFINITY)),
+        ColumnChange::add_not_null("code", ColumnType::Bytes, Value::Bytes(&[0, 255])),
+    ]
+}
+
+/// The row of a table with changed columns, as it is read.
+fn altered_values(id: i64) -> Vec<Value<'static>> {
+    let is_before = id <= ROWS / 2;
+    vec![
+        Value::Int(id),
+        Value::Int(if is_before { -id } else { id << 40 }),
+        Value::Decimal(if is_before { id * 100 } else { id }),
+        Value::Bool(id % 2 == 0),
+        if is_before || id % 3 == 0 { "Bern".into() } else { Value::Null },
+        Value::Int(if is_before { 7 } else { id }),
+        if is_before { "from before".into() } else { Value::Null },
+        Value::Float(if is_before { f64::INFINITY } else { 0.5 }),
+        Value::Bytes(if is_before { &[0, 255] } else { &[1] }),
+    ]
+}
+
+/// Writes a row of the tables whose columns change.
+fn write_altered(db: &Database, id: i64) {
+    for engine in ENGINES {
+        let name = altered(engine);
+        let table = db.table(&name).or_else(|_| db.create_table(&name, engine, schema_before())).unwrap();
+        let mut values = altered_values(id);
+        if id <= ROWS / 2 {
+            values.truncate(5);
+            values[2] = Value::Int(id);
+        }
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        table.insert(&mut transaction, &values).unwrap();
+        transaction.commit().unwrap().wait().unwrap();
+        if id == ROWS / 2 {
+            db.alter_table(&name, &column_changes()).unwrap();
+        }
+    }
+}
+
+fn check_altered(db: &Database, engine: Engine) {
+    let table = db.table(&altered(engine)).unwrap();
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    for id in 0..ROWS {
+        let row = table.get(&mut transaction, &[Value::Int(id)]).unwrap().unwrap();
+        assert_eq!(row.view().values().unwrap(), altered_values(id), "{id}");
+    }
+    let strict = [0, 1, 2, 3, 5, 7, 8];
+    let nullable = |at: usize| table.schema().columns[at].nullable;
+    assert!((0..9).all(|at| nullable(at) != strict.contains(&at)));
 }
 
 /// The texts and bytes of a row.
@@ -139,6 +212,7 @@ fn write(path: &Path, log: LogMode, ids: Range<i64>) -> Database {
             }
         }
         transaction.commit().unwrap().wait().unwrap();
+        write_altered(&db, id);
         if id == ROWS / 2 {
             prepare(&db, &tables, UNDECIDED);
             db.checkpoint().unwrap();
@@ -232,14 +306,16 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         let (path, log) = (path.as_path(), *log);
         let version = path.parent().unwrap().file_name().unwrap();
         let is_one_of = |names: &[&str]| names.iter().any(|name| version == *name);
-        let is_ordered = is_one_of(&["covering", "covering-copied"]);
+        let is_altered = is_one_of(&["altered", "altered-copied"]);
+        let is_ordered = is_altered || is_one_of(&["covering", "covering-copied"]);
         let has_prepared = is_ordered || is_one_of(&["prepared", "prepared-copied"]);
         let is_compressed = has_prepared || is_one_of(&["compressed"]);
         let has_incarnations = has_prepared || is_one_of(&["incarnate", "incarnate-copied"]);
-        let format = match (is_ordered, is_compressed || has_incarnations) {
-            (true, _) => "gemel 4 ",
-            (false, true) => "gemel 2 ",
-            (false, false) => "gemel 1 ",
+        let format = match (is_altered, is_ordered, is_compressed || has_incarnations) {
+            (true, ..) => "gemel 5 ",
+            (_, true, _) => "gemel 4 ",
+            (.., true) => "gemel 2 ",
+            _ => "gemel 1 ",
         };
         let head = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
         assert!(head.starts_with(format), "{}", path.display());
@@ -260,6 +336,9 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
                     tables.push(db.create_table(&ordered(engine), engine, ordered_schema()).unwrap());
                     check_order(&db, &tables[1]);
                 }
+                if is_altered {
+                    check_altered(&db, engine);
+                }
                 for table in tables {
                     check(&db, &table);
                     let mut transaction = db.begin(Isolation::Snapshot).unwrap();
@@ -273,7 +352,7 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         newest_segments_have_the_newest_format(path);
         prepared += u32::from(has_prepared);
     }
-    assert!(copies.len() >= 24 && prepared == 8, "{} databases are few", copies.len());
+    assert!(copies.len() >= 28 && prepared == 12, "{} databases are few", copies.len());
 }
 
 /// The files of the logs with their contents, by name. Zeros at the end are left out: an opening cuts them.

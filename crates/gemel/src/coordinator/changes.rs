@@ -98,7 +98,7 @@ impl Coordinator {
         stamping
     }
 
-    /// Closes the handles of keyspaces for good. Outdated and altered keyspaces get new handles; `added` are other
+    /// Closes the handles of keyspaces for good. Outdated, altered and tightened keyspaces get new handles; `added` are other
     /// keyspaces, which come instead of those that are dropped or truncated. All these need a transaction that begins
     /// after this. The caller drops what this returns when it holds no lock that others wait for: it publishes the change
     /// in the other engines.
@@ -121,7 +121,7 @@ impl Coordinator {
         keyspaces.extend(added.iter().map(|added| with(Gate::born_at(born), added)));
         for (old, standing) in old.iter().filter_map(|old| Some((old, standing(old.id)?))) {
             let gate = match standing {
-                Standing::Outdated => Gate::born_at(born),
+                Standing::Outdated | Standing::Tightened => Gate::born_at(born),
                 Standing::Altered => old.gate.altered_at(born),
                 _ => {
                     old.gate.close(standing, closes);

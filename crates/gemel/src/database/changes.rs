@@ -151,7 +151,7 @@ impl Database {
         let _blocked = self.block_prepared(&ids, table)?;
         let (old, added, fresh) = self.begin_index(table, &index)?;
         let core = &self.inner.core;
-        core.change(&old.keyspaces, Standing::Indexing);
+        core.change(&old.keyspaces, Standing::Held);
         let filled = self.fill_index(&fresh, &index.name);
         fail_point("catalog.index_filled");
         let finished = filled.and_then(|()| match self.finish_index(&old, &added, index) {
@@ -367,15 +367,25 @@ impl Inner {
         next: Manifest,
         also: impl FnOnce(bool) -> Option<Stamping<'c>>,
     ) -> Result<Option<Stamping<'c>>, Failed> {
-        let written = next.write(&*self.files, &self.path);
         let core = &self.core;
-        let Err(error) = written else { return Ok(manifest.change(core, next, || also(false))) };
-        // If the new file has not even got the manifest's name, the old one stays.
-        if matches!(Manifest::read(&*self.files, &self.path), Ok(Some(found)) if found != next) {
-            return Err(Failed::Unchanged(error));
+        match self.write_manifest(&next) {
+            Ok(()) => Ok(manifest.change(core, next, || also(false))),
+            Err(Failed::Unchanged(error)) => Err(Failed::Unchanged(error)),
+            Err(Failed::Unknown(error)) => {
+                drop(manifest.change(core, next, || also(true)));
+                Err(Failed::Unknown(error))
+            }
         }
-        drop(manifest.change(core, next, || also(true)));
-        Err(Failed::Unknown(error))
+    }
+
+    /// Replaces the manifest on disk.
+    pub(super) fn write_manifest(&self, next: &Manifest) -> Result<(), Failed> {
+        let Err(error) = next.write(&*self.files, &self.path) else { return Ok(()) };
+        // If the new file has not even got the manifest's name, the old one stays.
+        match Manifest::read(&*self.files, &self.path) {
+            Ok(Some(found)) if found != *next => Err(Failed::Unchanged(error)),
+            _ => Err(Failed::Unknown(error)),
+        }
     }
 }
 

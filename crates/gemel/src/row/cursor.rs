@@ -74,7 +74,7 @@ use std::ops::Bound;
 /// [`Transaction::rollback_to`] closes no cursor, not even one that was made after the savepoint. A cursor is a place: it
 /// stays where it is, and its next step sees the rows as they are now. A cursor whose transaction has ended can't be
 /// used any more: with another transaction each step is an error, in all databases. After the table was truncated,
-/// dropped or moved, or columns were added or dropped, a step does what every read of the transaction through the same
+/// dropped or moved, or columns were changed, a step does what every read of the transaction through the same
 /// handle does: it returns the rows of the transaction's snapshot, or the error that says what has become of the table.
 #[derive(Debug)]
 pub struct RowCursor {

@@ -13,13 +13,13 @@
 //! A row is wide if and only if its last part is longer than 65,535 bytes. So equal rows have equal bytes, if they were
 //! written with the same columns.
 
-use super::schema::OldColumn;
-use super::schema::{Column, ColumnType, Schema};
-use super::value::Value;
+use super::schema::{Column, ColumnType, OldColumn, Schema};
+use super::value::{OwnedValue, Value};
 use super::view::RowView;
 use super::{corrupt, misfit, unusable};
 use crate::error::{Error, Result};
 use crate::key::MAX_VALUE_BYTES;
+use std::sync::Arc;
 
 /// Maximum bytes of the variable columns in a narrow row.
 const NARROW_BYTES: usize = u16::MAX as usize;
@@ -61,10 +61,12 @@ pub struct Layout {
     pub(super) ends: usize,
     /// Number of variable columns.
     pub(super) variable: usize,
-    /// Number of times that columns had been added or dropped before rows of this layout were written.
+    /// Number of times that columns had been changed before rows of this layout were written.
     changes: u8,
     /// Layouts of the rows that were written before. Each has the columns of today, some of them missing.
     older: Box<[Layout]>,
+    /// The values of [`Place::Default`].
+    pub(super) defaults: Arc<[OwnedValue]>,
     /// Name of the index, in the layout of some columns that an index has.
     index: Option<Box<str>>,
 }
@@ -85,10 +87,14 @@ pub(super) struct Slot {
 pub(super) enum Place {
     /// A fixed column: its offset from the row's beginning, and its width.
     Fixed { offset: u16, width: u8 },
+    /// A fixed column of an integer type that is a decimal now: its bits get a number of zeros behind their digits.
+    Shifted { offset: u16, width: u8, zeros: u8 },
     /// A variable column: its number among the variable columns.
     Variable(u16),
     /// A column that was added after the row was written. It is null.
     Missing,
+    /// The same with a value: its number among the defaults.
+    Default(u16),
     /// A column that the index does not have from whose entry the row was made.
     Uncovered,
 }
@@ -125,15 +131,35 @@ impl Layout {
     /// [`Error::Usage`] with all faults of the schema.
     pub fn new(table: &str, schema: &Schema) -> Result<Self> {
         schema.check().map_err(|faults| unusable(table, &faults))?;
-        let older: Box<[Self]> = schema
-            .older
-            .iter()
-            .enumerate()
-            .map(|(changes, stored)| Self::of_rows(table, schema, stored, changes, Box::default()))
-            .collect();
+        let (numbers, defaults) = Self::defaults_of(schema);
+        let older_layout = |(changes, stored): (usize, &Vec<OldColumn>)| {
+            let mut layout = Self::of_rows(table, schema, stored, changes, Box::default());
+            for (slot, number) in layout.slots.iter_mut().zip(&numbers) {
+                if let (Place::Missing, Some(number)) = (slot.place, number) {
+                    slot.place = Place::Default(*number);
+                }
+            }
+            layout.defaults = Arc::clone(&defaults);
+            layout
+        };
+        let older: Box<[Self]> = schema.older.iter().enumerate().map(older_layout).collect();
         let stored: Vec<_> =
             schema.columns.iter().enumerate().map(|(at, column)| column.stored(at)).collect();
         Ok(Self::of_rows(table, schema, &stored, older.len(), older))
+    }
+
+    /// Returns the values of columns in rows from before these columns were added, and for each column its number among
+    /// them.
+    fn defaults_of(schema: &Schema) -> (Vec<Option<u16>>, Arc<[OwnedValue]>) {
+        let (mut numbers, mut values) = (vec![None; schema.columns.len()], Vec::new());
+        for default in &schema.defaults {
+            let column = schema.columns.get(default.now);
+            if let Some(value) = column.and_then(|column| default.value.value(column.kind)) {
+                numbers[default.now] = Some(values.len() as u16);
+                values.push(value.into_owned());
+            }
+        }
+        (numbers, values.into())
     }
 
     /// Makes the layout of some columns of `schema` that an index has. All others can be neither read nor written.
@@ -160,9 +186,14 @@ impl Layout {
         let (mut offset, mut variable, mut nulls) = (1 + nullable.div_ceil(8), 0, 0);
         let mut slots: Box<[Slot]> = schema.columns.iter().map(|column| Slot::missing(column.kind)).collect();
         for column in stored {
+            let kind = column.now.and_then(|now| schema.columns.get(now)).map_or(column.kind, |now| now.kind);
             let place = if let Some(width) = column.kind.width() {
-                offset += width;
-                Place::Fixed { offset: (offset - width) as u16, width: width as u8 }
+                let (at, width) = (offset as u16, width as u8);
+                offset += usize::from(width);
+                match column.kind.zeros_in(kind) {
+                    Some(zeros @ 1..) => Place::Shifted { offset: at, width, zeros },
+                    _ => Place::Fixed { offset: at, width },
+                }
             } else {
                 variable += 1;
                 Place::Variable(variable - 1)
@@ -171,7 +202,7 @@ impl Layout {
                 if column.nullable { (1 + nulls / 8, 1 << (nulls % 8)) } else { (0, 0) };
             nulls += u16::from(column.nullable);
             if let Some(slot) = column.now.and_then(|now| slots.get_mut(now)) {
-                *slot = Slot { kind: column.kind, place, null_byte, null_bit };
+                *slot = Slot { kind, place, null_byte, null_bit };
             }
         }
         Self {
@@ -182,6 +213,7 @@ impl Layout {
             variable: variable.into(),
             changes: changes as u8,
             older,
+            defaults: Arc::default(),
             index: None,
         }
     }
@@ -275,8 +307,10 @@ impl Layout {
                     };
                     row.extend_from_slice(bytes);
                 }
-                // No column is missing in the layout of new rows.
-                (Place::Missing, _) => return Err(self.misfit(column, *value)),
+                // The layout of new rows has all columns, as they are now.
+                (Place::Missing | Place::Default(_) | Place::Shifted { .. }, _) => {
+                    return Err(self.misfit(column, *value));
+                }
                 (Place::Uncovered, Value::Null) => {}
                 (Place::Uncovered, _) => return Err(self.uncovered(column)),
             }
@@ -338,7 +372,9 @@ impl Layout {
                 }
                 row.splice(begin + old.start..begin + old.end, bytes.iter().copied());
             }
-            Place::Missing => return Err(self.misfit(column, value)),
+            Place::Missing | Place::Default(_) | Place::Shifted { .. } => {
+                return Err(self.misfit(column, value));
+            }
             Place::Uncovered => return Err(self.uncovered(column)),
         }
         slot.set_null(row, null);

@@ -45,6 +45,7 @@ mod tests;
 mod value;
 mod view;
 
+pub(crate) use alter::Altered;
 pub use alter::ColumnChange;
 pub use cursor::RowCursor;
 pub use key_column::{KeyColumn, asc, desc};

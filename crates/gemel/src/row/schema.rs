@@ -1,6 +1,7 @@
 //! Schemas: columns, primary key and secondary indexes, and the faults that a schema may have.
 
 use super::key_column::KeyColumn;
+use super::value::Value;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt;
@@ -49,6 +50,29 @@ impl ColumnType {
             Self::Text | Self::Bytes => None,
         }
     }
+
+    /// Returns the number of zeros that each value of this type gets behind its digits in a column of another type, if
+    /// that type has all these values: a wider integer, or a decimal with room for the largest integer.
+    pub(super) fn zeros_in(self, wider: Self) -> Option<u8> {
+        let largest = match self {
+            Self::I16 => i64::from(i16::MIN),
+            Self::I32 => i64::from(i32::MIN),
+            Self::I64 => i64::MIN,
+            _ => return None,
+        };
+        match (self, wider) {
+            (Self::I16, Self::I16 | Self::I32 | Self::I64)
+            | (Self::I32, Self::I32 | Self::I64)
+            | (Self::I64, Self::I64) => Some(0),
+            (_, Self::Decimal { scale }) => shifted(largest, scale).map(|_| scale),
+            _ => None,
+        }
+    }
+}
+
+/// Returns a number with zeros behind its digits, or none if it does not fit 64 bits.
+pub(super) fn shifted(number: i64, zeros: u8) -> Option<i64> {
+    10_i64.checked_pow(u32::from(zeros)).and_then(|power| number.checked_mul(power))
 }
 
 impl fmt::Display for ColumnType {
@@ -160,13 +184,17 @@ pub struct Schema {
     pub primary_key: Vec<KeyColumn>,
     /// The secondary indexes.
     pub indexes: Vec<IndexDef>,
-    /// The columns of rows that were written before columns were added or dropped, the oldest first. Such rows stay as
-    /// they are (`alter.rs`).
+    /// The columns of rows that were written before columns were changed, the oldest first. Such rows stay as they are
+    /// (`alter.rs`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) older: Vec<Vec<OldColumn>>,
+    /// The values of columns in rows that were written before these columns were added. A column that is not listed is
+    /// null there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) defaults: Vec<ColumnDefault>,
 }
 
-/// Earlier columns don't count: schemas are equal if new rows look the same.
+/// Earlier columns and their values don't count: schemas are equal if new rows look the same.
 impl PartialEq for Schema {
     fn eq(&self, other: &Self) -> bool {
         self.columns == other.columns
@@ -452,11 +480,49 @@ mod tests {
     }
 }
 
-/// A column of rows that were written before columns were added or dropped.
+/// A column of rows that were written before columns were changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OldColumn {
     pub(super) kind: ColumnType,
     pub(super) nullable: bool,
     /// Position among the columns of today; none if the column was dropped.
     pub(super) now: Option<usize>,
+}
+
+/// The value of a column in rows that were written before the column was added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ColumnDefault {
+    /// Position among the columns of today.
+    pub(super) now: usize,
+    pub(super) value: StoredValue,
+}
+
+/// A value in the catalog that is not null.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StoredValue {
+    /// The bits of a column of fixed width, as a row has them. JSON has no number for some floats.
+    Bits(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl StoredValue {
+    /// Returns the form of a value of a column of this type. Returns none for null, and if the value does not fit.
+    pub(super) fn new(kind: ColumnType, value: Value<'_>) -> Option<Self> {
+        match value {
+            Value::Text(text) if kind == ColumnType::Text => Some(Self::Text(text.to_owned())),
+            Value::Bytes(bytes) if kind == ColumnType::Bytes => Some(Self::Bytes(bytes.to_owned())),
+            value => value.to_bits(kind).map(Self::Bits),
+        }
+    }
+
+    /// Returns the value in a column of this type, or none if no such column can have it.
+    pub(super) fn value(&self, kind: ColumnType) -> Option<Value<'_>> {
+        match self {
+            Self::Bits(bits) => Value::from_bits(kind, *bits),
+            Self::Text(text) => (kind == ColumnType::Text).then_some(Value::Text(text)),
+            Self::Bytes(bytes) => (kind == ColumnType::Bytes).then_some(Value::Bytes(bytes)),
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Encoded rows: reading single columns, and changing them in place.
 
 use super::layout::{Layout, Place, end_width, read_bits, read_end};
-use super::schema::{Column, ColumnType, MAX_COLUMNS};
-use super::value::Value;
+use super::schema::{Column, ColumnType, MAX_COLUMNS, shifted};
+use super::value::{OwnedValue, Value};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::ops::Range;
@@ -83,7 +83,11 @@ impl<'a> RowView<'a> {
                     _ => Some(Value::Bytes(bytes)),
                 }
             }
+            Place::Shifted { offset, width, zeros } => read_bits(self.bytes, offset, width)
+                .and_then(|bits| shifted(bits, zeros))
+                .and_then(|bits| Value::from_bits(slot.kind, bits)),
             Place::Missing => Some(Value::Null),
+            Place::Default(number) => self.stored.defaults.get(usize::from(number)).map(OwnedValue::as_value),
             Place::Uncovered => return Err(self.layout.uncovered(column)),
         };
         value.ok_or_else(|| self.malformed(column))
@@ -107,8 +111,9 @@ impl<'a> RowView<'a> {
         let slot = self.stored.slot(column)?;
         match slot.place {
             Place::Missing => Ok(true),
+            Place::Default(_) => Ok(false),
             Place::Uncovered => Err(self.layout.uncovered(column)),
-            Place::Fixed { .. } | Place::Variable(_) => Ok(slot.is_null(self.bytes)),
+            Place::Fixed { .. } | Place::Shifted { .. } | Place::Variable(_) => Ok(slot.is_null(self.bytes)),
         }
     }
 

@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::error::Error;
-use crate::row::{ColumnChange, Layout, RowBuf, RowView};
+use crate::row::{Column, ColumnChange, Layout, RowBuf, RowView};
 
 /// A step: its kind, a place, a kind of column, the columns to set to null, and a value for each kind of column.
 type Step = (u8, prop::sample::Index, usize, u16, Vec<OwnedValue>);
 
 fn step() -> impl Strategy<Value = Step> {
     let values = values_of(&KINDS.map(|kind| (kind, false)));
-    (0..6_u8, any::<prop::sample::Index>(), 0..KINDS.len(), any::<u16>(), values)
+    (0..10_u8, any::<prop::sample::Index>(), 0..KINDS.len(), any::<u16>(), values)
 }
 
 /// A table's schema, its rows, and the values that they must have.
@@ -31,9 +31,15 @@ impl Model {
     }
 
     fn alter(&mut self, change: ColumnChange) {
-        let (schema, rows_change) = self.schema.altered("t", std::slice::from_ref(&change)).unwrap();
-        assert_eq!(rows_change, !matches!(change, ColumnChange::Rename { .. }));
-        self.schema = schema;
+        let altered = self.schema.altered("t", std::slice::from_ref(&change)).unwrap();
+        assert_eq!(
+            altered.rows_change,
+            self.schema.columns.len() != altered.schema.columns.len() || {
+                let form = |column: &Column| (column.kind, column.nullable);
+                !self.schema.columns.iter().map(form).eq(altered.schema.columns.iter().map(form))
+            }
+        );
+        self.schema = altered.schema;
     }
 
     fn apply(&mut self, (kind, at, of, nulls, values): Step) {
@@ -44,8 +50,34 @@ impl Model {
         let name = format!("n{}", self.named);
         match (kind, column) {
             (0, _) => {
-                self.alter(ColumnChange::add(&name, KINDS[of]));
-                self.rows.iter_mut().for_each(|(_, values)| values.push(OwnedValue::Null));
+                let default = if nulls & 1 == 0 { OwnedValue::Null } else { values[of].clone() };
+                let add = if nulls & 2 == 0 { ColumnChange::add_with } else { ColumnChange::add_not_null };
+                let default = if nulls & 2 == 0 { default } else { values[of].clone() };
+                self.alter(add(&name, KINDS[of], default.as_value()));
+                self.rows.iter_mut().for_each(|(_, values)| values.push(default.clone()));
+            }
+            (6, Some(column)) => {
+                self.alter(ColumnChange::drop_not_null(&self.schema.columns[column].name.clone()));
+            }
+            (7, Some(column)) => {
+                let change = ColumnChange::set_not_null(&self.schema.columns[column].name);
+                let altered = self.schema.altered("t", std::slice::from_ref(&change)).unwrap();
+                let was_nullable = self.schema.columns[column].nullable;
+                assert_eq!(altered.not_null, if was_nullable { vec![column] } else { Vec::new() });
+                if self.rows.iter().all(|(_, values)| values[column] != OwnedValue::Null) {
+                    self.alter(change);
+                }
+            }
+            (8 | 9, Some(column)) => {
+                let (is, kinds) = (self.schema.columns[column].clone(), KINDS.iter().cycle().skip(of));
+                let wider = |kind: &&ColumnType| **kind != is.kind && is.kind.zeros_in(**kind).is_some();
+                let Some(kind) = kinds.take(KINDS.len()).find(wider) else { return };
+                self.alter(ColumnChange::set_type(&is.name, *kind));
+                for (_, values) in &mut self.rows {
+                    if let (OwnedValue::Int(n), ColumnType::Decimal { scale }) = (&values[column], kind) {
+                        values[column] = OwnedValue::Decimal(n * 10_i64.pow(u32::from(*scale)));
+                    }
+                }
             }
             (1, Some(column)) => {
                 self.alter(ColumnChange::drop(&self.schema.columns[column].name.clone()));
@@ -135,7 +167,7 @@ fn columns_change_a_limited_number_of_times_and_can_be_renamed_for_ever() {
     for round in 0..127 {
         let change =
             if round % 2 == 0 { ColumnChange::add("a", ColumnType::Text) } else { ColumnChange::drop("a") };
-        schema = schema.altered("t", &[change]).unwrap().0;
+        schema = schema.altered("t", &[change]).unwrap().schema;
     }
     let layout = Layout::new("t", &schema).unwrap();
     let newest = layout.encode(&[Value::Int(8), Value::Null]).unwrap();
@@ -145,6 +177,40 @@ fn columns_change_a_limited_number_of_times_and_can_be_renamed_for_ever() {
     }
     let error = schema.altered("t", &[ColumnChange::drop("a")]).unwrap_err();
     assert!(matches!(&error, Error::Capacity(text) if text.contains("127 times")), "{error}");
-    let (schema, rows_change) = schema.altered("t", &[ColumnChange::rename("id", "key")]).unwrap();
-    assert_eq!((schema.primary_key, rows_change), (vec![crate::row::asc("key")], false));
+    let renamed = schema.altered("t", &[ColumnChange::rename("id", "key")]).unwrap();
+    assert_eq!((renamed.schema.primary_key, renamed.rows_change), (vec![crate::row::asc("key")], false));
+}
+
+#[test]
+fn a_type_becomes_one_that_has_all_its_values_and_no_other() {
+    let schema = |kind| Schema::new().column("id", ColumnType::I32).column("n", kind).primary_key(["id"]);
+    let decimal = |scale| ColumnType::Decimal { scale };
+    for (kind, least, wider, scale) in [
+        (ColumnType::I16, i64::from(i16::MIN), &[ColumnType::I32, ColumnType::I64][..], 14),
+        (ColumnType::I32, i64::from(i32::MIN), &[ColumnType::I64][..], 9),
+        (ColumnType::I64, i64::MIN, &[][..], 0),
+    ] {
+        let row =
+            Layout::new("t", &schema(kind)).unwrap().encode(&[Value::Int(1), Value::Int(least)]).unwrap();
+        let read = |kind_now| {
+            let altered = schema(kind).altered("t", &[ColumnChange::set_type("n", kind_now)])?;
+            let layout = Layout::new("t", &altered.schema)?;
+            let value = RowView::new(&layout, &row)?.get(1)?.into_owned();
+            assert_eq!(layout.encode(&[Value::Int(1), value.as_value()])?.len() % 2, 1);
+            Ok::<_, Error>(value)
+        };
+        for wider in wider {
+            assert_eq!(read(*wider).unwrap(), OwnedValue::Int(least));
+        }
+        assert_eq!(read(decimal(scale)).unwrap(), OwnedValue::Decimal(least * 10_i64.pow(scale.into())));
+        for other in [decimal(scale + 1), ColumnType::Text, ColumnType::F64, ColumnType::Timestamp] {
+            let error = read(other).unwrap_err();
+            assert!(matches!(&error, Error::Usage(text) if text.contains("copy the values")), "{error}");
+        }
+    }
+    for (from, to) in
+        [(decimal(2), decimal(3)), (ColumnType::I64, ColumnType::I32), (ColumnType::Text, ColumnType::Bytes)]
+    {
+        schema(from).altered("t", &[ColumnChange::set_type("n", to)]).unwrap_err();
+    }
 }
