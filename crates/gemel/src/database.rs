@@ -1,5 +1,6 @@
 //! A database: opening, tables, transactions, checkpoints, state.
 
+mod add_index;
 mod alter;
 mod catalog;
 mod changes;
@@ -288,7 +289,7 @@ impl Database {
         begun: Instant,
     ) -> Result<Self> {
         // A crash interrupted what was filling them. The next replacement of the manifest forgets them.
-        manifest.keyspaces.retain(|entry| !entry.unfinished);
+        manifest.forget_unfinished();
         remove_strays(&*files, &path, &manifest)?;
         for log in recovery::log_names(manifest.log) {
             remove_spares(&*files, &path, log)?;

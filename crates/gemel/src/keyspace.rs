@@ -71,7 +71,7 @@ pub struct Keyspace {
 pub(crate) enum Standing {
     /// All.
     Open,
-    /// Reads, for now: the rows of the table are being checked, or an index is being added.
+    /// Reads, for now: the rows of the table are being checked.
     Held,
     /// Reads, while the successor allows them: the table has other indexes now than the handle knows.
     Outdated,
@@ -83,6 +83,9 @@ pub(crate) enum Standing {
     Altered,
     /// Reads, to transactions from before `closed`: a column that the handle takes for nullable is not any more.
     Tightened,
+    /// All that the successor allows: the keyspace of an index, whose entries are all there now. Who writes through the
+    /// handle need not know that.
+    Filled,
     /// None: the rows are in the successor, in another engine. Transactions that begin later use it instead.
     Moved,
 }
@@ -180,6 +183,7 @@ impl Gate {
             4 => Standing::Truncated,
             5 => Standing::Altered,
             6 => Standing::Tightened,
+            7 => Standing::Filled,
             _ => Standing::Moved,
         }
     }
@@ -224,7 +228,11 @@ impl Keyspace {
                 // The rows stay until the last of these transactions ends.
                 (Standing::Dropped | Standing::Truncated, _) => return Ok(found),
                 (
-                    Standing::Outdated | Standing::Altered | Standing::Tightened | Standing::Moved,
+                    Standing::Outdated
+                    | Standing::Altered
+                    | Standing::Tightened
+                    | Standing::Filled
+                    | Standing::Moved,
                     Some(next),
                 ) => {
                     if next.id != newest.id {
@@ -246,6 +254,7 @@ impl Keyspace {
                 (Standing::Open, _) => return Ok(found),
                 (Standing::Moved, Some(next)) => (found, newest) = (next, next),
                 (Standing::Altered, Some(next)) if !newest.gate.is_closed_for(view) => newest = next,
+                (Standing::Filled, Some(next)) => newest = next,
                 _ => return Err(newest.refused()),
             }
         }
@@ -291,7 +300,7 @@ impl Keyspace {
     fn refused(&self) -> Error {
         let name = self.name();
         Error::Outdated(match self.gate.standing() {
-            Standing::Open | Standing::Held => format!(
+            Standing::Open | Standing::Held | Standing::Filled => format!(
                 "the table of {name:?} is being changed: \
                  write to it when that is done, in a new transaction, through a new handle of the table"
             ),

@@ -7,7 +7,7 @@ use crate::incarnation::{self, Inherited, Owner};
 use crate::keyspace::{Engine, PartKind};
 use crate::log::Lsn;
 use crate::options::{Compression, LogMode};
-use crate::row::Schema;
+use crate::row::{IndexDef, Schema};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -93,6 +93,16 @@ pub(crate) struct TableEntry {
     pub(crate) schema: Schema,
     /// Keyspaces of the table: first the rows, then the schema's indexes in their order.
     pub(crate) keyspaces: Vec<KeyspaceId>,
+    /// The index that is being added. Its keyspace is unfinished, so the next opening drops both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) building: Option<BuildingIndex>,
+}
+
+/// An index that commits write, and that can't be read yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BuildingIndex {
+    pub(crate) index: IndexDef,
+    pub(crate) keyspace: KeyspaceId,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -175,6 +185,12 @@ impl Manifest {
             // The files may grow from here on, but never lose anything of this list.
             tree.checksum = None;
         }
+    }
+
+    /// Forgets what was being filled.
+    pub(crate) fn forget_unfinished(&mut self) {
+        self.keyspaces.retain(|entry| !entry.unfinished);
+        self.tables.iter_mut().for_each(|table| table.building = None);
     }
 
     /// Returns the table that a keyspace is part of.

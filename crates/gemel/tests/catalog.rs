@@ -345,6 +345,11 @@ fn a_unique_index_over_equal_values_is_rejected_and_writers_go_on() {
         // In the second round, rows that the first one deleted may be collected meanwhile.
         assert!(db.state().memory.records == records || engine == Engine::Disk);
         assert_eq!(db.keyspaces(), keyspaces);
+        outdated(
+            table.delete(&mut db.begin(Isolation::Snapshot).unwrap(), &[Value::Int(1)]),
+            "other indexes",
+        );
+        let table = db.table(engine.name()).unwrap();
         fill(&db, &table, 2000..2002);
         let mut transaction = db.begin(Isolation::Snapshot).unwrap();
         table.delete(&mut transaction, &[Value::Int(1002)]).unwrap();
@@ -356,49 +361,85 @@ fn a_unique_index_over_equal_values_is_rejected_and_writers_go_on() {
     good(&path);
 }
 
+/// Inserts rows, and changes and deletes some of those before, each with a value that no other row ever has. Gets the
+/// table again when it must.
+fn write_until(db: &Database, name: &str, worker: i64, stop: &AtomicBool, done: &mpsc::Sender<()>) {
+    let mut table = db.table(name).unwrap();
+    let (first, mut failed) = (worker * 1_000_000, 0);
+    for n in 0.. {
+        if stop.load(Ordering::SeqCst) {
+            return;
+        }
+        let id = first + n;
+        let outcome = db.run(Isolation::Snapshot, |transaction| {
+            table.upsert(transaction, &[Value::Int(id), Value::Int(id)])?;
+            match n % 4 {
+                1 => table.set(transaction, &[Value::Int(id - 1)], &[(1, Value::Int(-id))]).map(drop),
+                2 => table.delete(transaction, &[Value::Int(id - 1)]).map(drop),
+                // The value goes from a row that was there to another one.
+                3 => {
+                    let left = worker * 100 + n / 4 % 100;
+                    if table.delete(transaction, &[Value::Int(left)])? {
+                        let value = Value::Int(left * 10);
+                        table.upsert(transaction, &[Value::Int(-first - n), value])?;
+                    }
+                    Ok(())
+                }
+                _ => Ok(()),
+            }
+        });
+        match outcome {
+            Ok(()) => failed = 0,
+            Err(error) if error.is_outdated() => {
+                failed += 1;
+                assert!(failed < 10, "a new handle can't write: {error}");
+                table = db.table(name).unwrap();
+            }
+            Err(error) => panic!("{error}"),
+        }
+        if n % 20 == 19 {
+            done.send(()).unwrap();
+        }
+    }
+}
+
 #[test]
 fn writers_race_with_an_index_and_no_entry_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");
     let db = open(&path);
-    for engine in ENGINES {
-        let old = db.create_table(engine.name(), engine, schema()).unwrap();
+    for (engine, unique) in ENGINES.into_iter().flat_map(|engine| [(engine, false), (engine, true)]) {
+        let name = format!("{} {unique}", engine.name());
+        fill(&db, &db.create_table(&name, engine, schema()).unwrap(), 0..600);
         let (done, enough) = mpsc::channel();
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            for worker in 0..3_i64 {
-                let (db, mut table, stop, done) = (&db, old.clone(), &stop, done.clone());
-                scope.spawn(move || {
-                    for n in 0.. {
-                        if stop.load(Ordering::SeqCst) {
-                            return;
-                        }
-                        let row = [Value::Int(worker * 1_000_000 + n), Value::Int(n)];
-                        let outcome = (|| {
-                            let mut transaction = db.begin(Isolation::Snapshot)?;
-                            table.insert(&mut transaction, &row)?;
-                            if n % 3 == 2 {
-                                table.delete(&mut transaction, &[Value::Int(worker * 1_000_000 + n - 1)])?;
-                            }
-                            transaction.commit()?.wait()
-                        })();
-                        match outcome {
-                            Ok(()) => {}
-                            Err(error) if error.is_outdated() => table = db.table(engine.name()).unwrap(),
-                            Err(error) => assert!(error.is_retryable(), "{error}"),
-                        }
-                        if n == 20 {
-                            done.send(()).unwrap();
-                        }
-                    }
-                });
+            for worker in 1..4 {
+                let (db, name, stop, done) = (&db, &name, &stop, done.clone());
+                scope.spawn(move || write_until(db, name, worker, stop, &done));
             }
-            (0..3).for_each(|_| enough.recv().unwrap());
-            db.add_index(engine.name(), index("second", false)).unwrap();
+            for round in 0..3 {
+                (0..3).for_each(|_| enough.recv().unwrap());
+                let table = db.add_index(&name, index("second", unique)).unwrap();
+                table.verify(&mut db.begin(Isolation::Snapshot).unwrap()).unwrap();
+                (0..3).for_each(|_| enough.recv().unwrap());
+                table.verify(&mut db.begin(Isolation::Snapshot).unwrap()).unwrap();
+                if round < 2 {
+                    db.drop_index(&name, "second").unwrap();
+                }
+            }
             stop.store(true, Ordering::SeqCst);
         });
-        let table = db.table(engine.name()).unwrap();
+        let table = db.table(&name).unwrap();
         assert_eq!(by_index(&db, &table, "second"), rows(&db, &table));
+        // The values of rows that were there are all there still.
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        for value in 100..400 {
+            let range = [Value::Int(value * 10)];
+            assert!(
+                table.first_index(&mut transaction, "second", &RowRange::prefix(&range)).unwrap().is_some()
+            );
+        }
     }
     drop(db);
     good(&path);
@@ -439,6 +480,7 @@ const DEATHS: &[(&str, &str, bool)] = &[
     ("disk.before_remove", "truncate", true),
     ("files.before_rename", "index", false),
     ("catalog.indexing", "index", false),
+    ("catalog.index_step:3", "index", false),
     ("catalog.index_filled", "index", false),
     ("files.before_rename:2", "index", false),
 ];

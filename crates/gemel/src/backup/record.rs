@@ -157,7 +157,7 @@ pub(super) fn lasting(manifest: &Manifest) -> Result<u32> {
         compression: None,
         ..manifest.clone()
     };
-    manifest.keyspaces.retain(|entry| !entry.unfinished);
+    manifest.forget_unfinished();
     let text = serde_json::to_vec(&manifest)
         .map_err(|error| Error::Usage(format!("the catalog can't be written as JSON: {error}")))?;
     Ok(crc32fast::hash(&text))

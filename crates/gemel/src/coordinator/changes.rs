@@ -113,6 +113,7 @@ impl Coordinator {
         added: &[Keyspace],
     ) -> Stamping<'_> {
         let mut stamping = self.stamp_change();
+        fail_point("catalog.stamped");
         let mut keyspaces = self.keyspaces.write();
         let (born, closes) = (stamping.at, stamping.closes_at);
         let with = |gate, keyspace: &Keyspace| Keyspace { gate: Arc::new(gate), ..keyspace.clone() };
@@ -147,6 +148,22 @@ impl Coordinator {
                 keyspace.name = name.as_str().into();
             }
         }
+        stamping.publish();
+        stamping
+    }
+
+    /// Lets transactions that begin after this read the keyspace of an index that was only written. The handles from
+    /// before go on writing it.
+    pub(crate) fn open_filled(&self, id: KeyspaceId) -> Stamping<'_> {
+        let mut stamping = self.stamp_change();
+        let born = stamping.at;
+        for keyspace in self.keyspaces.write().iter_mut().filter(|keyspace| keyspace.id == id) {
+            let gate = Arc::new(keyspace.gate.altered_at(born));
+            let filled = Keyspace { gate, ..keyspace.clone() };
+            keyspace.gate.close_for(Standing::Filled, born, filled.clone());
+            *keyspace = filled;
+        }
+        // It takes nothing away from anybody, so commits need not know of it.
         stamping.publish();
         stamping
     }

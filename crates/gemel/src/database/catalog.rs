@@ -3,6 +3,7 @@
 use super::Database;
 use super::current::EarlierTable;
 use crate::error::{Error, Result};
+use crate::ids::KeyspaceId;
 use crate::key::MAX_NAME_BYTES;
 use crate::keyspace::{Engine, Keyspace};
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
@@ -197,6 +198,7 @@ impl Database {
             engine,
             schema,
             keyspaces: added.iter().map(|entry| entry.id).collect(),
+            building: None,
         };
         next.tables.push(entry.clone());
         next.write(&*self.inner.files, &self.inner.path)?;
@@ -229,8 +231,8 @@ impl Database {
         Some(self.table_of(manifest, entry))
     }
 
-    /// Returns the table of this name. Does not wait for an index that is being added: until it is there, writes
-    /// through the handle get [`Error::Outdated`]. [`Error::is_outdated`] has an example.
+    /// Returns the table of this name. Does not wait for an index that is being added: the handle writes it, and does not
+    /// know it otherwise.
     ///
     /// # Errors
     /// [`Error::Usage`] if no table has this name.
@@ -243,26 +245,27 @@ impl Database {
     }
 
     pub(super) fn table_of(&self, manifest: &Manifest, entry: &TableEntry) -> Result<Table> {
-        let mut keyspaces = Vec::with_capacity(entry.keyspaces.len());
-        for id in &entry.keyspaces {
-            let keyspace =
-                manifest.keyspaces.iter().find(|keyspace| keyspace.id == *id).ok_or_else(|| {
-                    Error::Corruption {
-                        path: Manifest::path(&self.inner.path),
-                        what: format!(
-                            "a keyspace of table {:?} is missing: restore the directory from a backup",
-                            entry.name
-                        ),
-                    }
-                })?;
-            keyspaces.push(self.handle(keyspace));
-        }
+        let handle = |id: KeyspaceId| match manifest.keyspaces.iter().find(|keyspace| keyspace.id == id) {
+            Some(keyspace) => Ok(self.handle(keyspace)),
+            None => Err(Error::Corruption {
+                path: Manifest::path(&self.inner.path),
+                what: format!(
+                    "a keyspace of table {:?} is missing: restore the directory from a backup",
+                    entry.name
+                ),
+            }),
+        };
+        let mut keyspaces = entry.keyspaces.iter().map(|id| handle(*id)).collect::<Result<Vec<_>>>()?;
+        let building = match &entry.building {
+            Some(of) => Some((&of.index, handle(of.keyspace)?)),
+            None => None,
+        };
         let rows = if keyspaces.is_empty() { None } else { Some(keyspaces.remove(0)) };
         let rows = rows.ok_or_else(|| Error::Corruption {
             path: Manifest::path(&self.inner.path),
             what: format!("table {:?} has no keyspace: restore the directory from a backup", entry.name),
         })?;
-        Table::new(&entry.name, entry.schema.clone(), rows, keyspaces)
+        Table::new(&entry.name, entry.schema.clone(), rows, keyspaces, building)
     }
 
     /// Returns the table that has this name in the catalog of a transaction: as it was when the transaction's snapshot was
@@ -318,8 +321,11 @@ impl Database {
         self.in_catalog(transaction, |manifest, others| match others.get(name) {
             Some(Some(table)) => match table.keyspaces.split_first() {
                 Some((rows, indexes)) => {
-                    let schema = table.entry.schema.clone();
-                    Table::new(&table.entry.name, schema, rows.clone(), indexes.to_vec())
+                    let EarlierTable { entry, building, .. } = &**table;
+                    let building = entry.building.as_ref().zip(building.clone());
+                    let building = building.map(|(of, keyspace)| (&of.index, keyspace));
+                    let (schema, indexes) = (entry.schema.clone(), indexes.to_vec());
+                    Table::new(&entry.name, schema, rows.clone(), indexes, building)
                 }
                 None => Err(no_table(manifest, name)),
             },

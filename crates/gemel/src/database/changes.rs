@@ -1,4 +1,4 @@
-//! Changes of existing tables and keyspaces: dropping, truncating, adding an index (`DESIGN.md`, "Catalog").
+//! Changes of existing tables and keyspaces: dropping, truncating, renaming (`DESIGN.md`, "Catalog").
 
 use super::catalog::{check_free, check_name, index_keyspace, no_table};
 use super::current::Replacing;
@@ -14,11 +14,8 @@ use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
 use crate::options::Isolation;
 use crate::order::clock::Timestamp;
 use crate::recovery;
-use crate::row::{IndexDef, Layout, Table};
+use crate::row::{Layout, Table};
 use std::collections::BTreeMap;
-
-/// Rows whose index entries are written in one transaction.
-const INDEXED_AT_ONCE: usize = 500;
 
 /// The reason why the manifest could not be replaced.
 pub(super) enum Failed {
@@ -132,49 +129,6 @@ impl Database {
         self.table(name)
     }
 
-    /// Adds an index to a table, with entries for its rows. Returns the new handle of the table. After a crash the
-    /// index is there with all entries, or not at all.
-    ///
-    /// Reads go on meanwhile. Writes through earlier handles get [`Error::Outdated`] from the beginning on, and for
-    /// good, because these handles do not know the index; reads through them are still right. If the index is rejected,
-    /// the earlier handles can write again. Transactions that began before the end can't use the new handle, because their
-    /// snapshots lack entries: they get [`Error::TooOld`].
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if there is no such table, a prepared transaction that used it is undecided, the index does not
-    /// fit its schema, or a keyspace has its name (`TABLE.INDEX`); [`Error::Constraint`] if the index is unique and two
-    /// rows have the same values; [`Error::Capacity`] if a key is too long or the memory engine is full; and the errors
-    /// of files.
-    pub fn add_index(&self, table: &str, index: IndexDef) -> Result<Table> {
-        let _one = self.inner.changing.lock();
-        let ids = table_entry(&self.inner.manifest.look(), table)?.keyspaces.clone();
-        let _blocked = self.block_prepared(&ids, table)?;
-        let (old, added, fresh) = self.begin_index(table, &index)?;
-        let core = &self.inner.core;
-        core.change(&old.keyspaces, Standing::Held);
-        let filled = self.fill_index(&fresh, &index.name);
-        fail_point("catalog.index_filled");
-        let finished = filled.and_then(|()| match self.finish_index(&old, &added, index) {
-            Ok(()) => Ok(None),
-            Err(Failed::Unknown(error)) => Ok(Some(error)),
-            Err(Failed::Unchanged(error)) => Err(error),
-        });
-        match finished {
-            Ok(None) => self.table(table),
-            // The index is there, as far as this process goes. A power cut may still take it away as a whole.
-            Ok(Some(error)) => Err(error),
-            Err(error) => {
-                core.change(&old.keyspaces, Standing::Open);
-                let manifest = self.inner.manifest.replacing();
-                let next = manifest.clone();
-                // The caller gets the first error. If the keyspace stays, the next opening drops it.
-                let ids = [added.id];
-                let _ = self.give_up(manifest, next, &ids, |core| core.replace(&ids, Standing::Dropped, &[]));
-                Err(error)
-            }
-        }
-    }
-
     /// Drops an index of a table, and frees its memory and files as [`Database::drop_table`] does. Returns the new handle
     /// of the table.
     ///
@@ -264,72 +218,6 @@ impl Database {
         self.table(to)
     }
 
-    /// Makes the keyspace of a new index. Returns the table's entry, the keyspace's entry, and a handle of the table
-    /// with the index.
-    fn begin_index(&self, table: &str, index: &IndexDef) -> Result<(TableEntry, KeyspaceEntry, Table)> {
-        let mut manifest = self.inner.manifest.replacing();
-        let old = table_entry(&manifest, table)?.clone();
-        let mut schema = old.schema.clone();
-        schema.indexes.push(index.clone());
-        Layout::new(table, &schema)?;
-        let name = index_keyspace(table, &index.name);
-        check_free(&manifest, &name, "index")?;
-        let mut next = manifest.clone();
-        let added = self.add_unfinished(&mut next, &name, old.engine)?;
-        let handle = self.handle(&added);
-        // The keyspace is part of nothing yet.
-        let written = self.inner.replace_manifest(&mut manifest, next, |_| None);
-        drop(written.map_err(Failed::into_error)?);
-        self.register(&handle);
-        let mut keyspaces: Vec<Keyspace> =
-            old.keyspaces.iter().filter_map(|id| self.inner.core.handle(*id)).collect();
-        keyspaces.push(handle);
-        let rows = keyspaces.remove(0);
-        let fresh = Table::new(table, schema, rows, keyspaces)?;
-        Ok((old, added, fresh))
-    }
-
-    /// Writes the entries of all rows, in transactions of their own, and makes them durable.
-    fn fill_index(&self, fresh: &Table, index: &str) -> Result<()> {
-        // No commit that writes the table succeeds from now on, except those for which this waits.
-        self.inner.core.settle()?;
-        fail_point("catalog.indexing");
-        let mut after: Option<Vec<u8>> = None;
-        loop {
-            let step = self.begin_own().and_then(|mut transaction| {
-                let last = fresh.index_rows(&mut transaction, index, after.as_deref(), INDEXED_AT_ONCE)?;
-                Ok((last, transaction.commit()?))
-            });
-            match step {
-                // `sync` below covers the ticket.
-                Ok((Some(last), _ticket)) => after = Some(last),
-                Ok((None, _ticket)) => break,
-                Err(error) if error.is_retryable() => {}
-                Err(error) => return Err(error),
-            }
-        }
-        // The manifest must not name entries that can still be lost.
-        self.sync()
-    }
-
-    /// Makes a filled index part of its table.
-    fn finish_index(&self, old: &TableEntry, added: &KeyspaceEntry, index: IndexDef) -> Result<(), Failed> {
-        let mut manifest = self.inner.manifest.replacing();
-        let mut next = manifest.clone();
-        let entry = table_entry_mut(&mut next, &old.name).map_err(Failed::Unchanged)?;
-        entry.schema.indexes.push(index);
-        entry.keyspaces.push(added.id);
-        let ids = entry.keyspaces.clone();
-        for keyspace in next.keyspaces.iter_mut().filter(|keyspace| keyspace.id == added.id) {
-            keyspace.unfinished = false;
-        }
-        let core = &self.inner.core;
-        let replaced = self
-            .inner
-            .replace_manifest(&mut manifest, next, |_| Some(core.replace(&ids, Standing::Outdated, &[])));
-        replaced.map(drop)
-    }
-
     /// Writes the manifest `next` without keyspaces, and drops them. `replace` closes their handles, and makes others usable
     /// in the same moment.
     fn give_up<'c>(
@@ -399,7 +287,7 @@ mod tests {
     use crate::keyspace::Engine;
     use crate::options::{Isolation, Options};
     use crate::record::{Group, Stamp};
-    use crate::row::{ColumnType, Schema, Value};
+    use crate::row::{ColumnType, IndexDef, Schema, Value};
     use parking_lot::Mutex;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::path::Path;
@@ -472,26 +360,40 @@ mod tests {
         }
     }
 
+    /// The commit draws its timestamps before the change does, or after that and before the change is counted.
     #[test]
     fn a_new_index_waits_for_commits_that_do_not_know_of_it() {
-        for engine in [Engine::Memory, Engine::Disk] {
+        for (engine, draws_later) in
+            [Engine::Memory, Engine::Disk].into_iter().flat_map(|engine| [(engine, false), (engine, true)])
+        {
             let directory = tempfile::tempdir().unwrap();
             let db = Database::open(directory.path(), Options::default()).unwrap();
             let table = db.create_table("t", engine, schema()).unwrap();
+            let (begin, begun) = channel();
             let (stands, standing) = channel();
             let (go, going) = channel();
             std::thread::scope(|scope| {
                 let (db, table) = (&db, &table);
                 let writer = scope.spawn(move || {
+                    begun.recv().unwrap();
                     once_here("commit.after_append", move || {
                         stands.send(()).unwrap();
                         going.recv().unwrap();
                     });
                     insert(db, table, 1)
                 });
-                standing.recv().unwrap();
+                let commits = move || {
+                    begin.send(()).unwrap();
+                    standing.recv().unwrap();
+                };
+                if draws_later {
+                    once_here("catalog.stamped", commits)
+                } else {
+                    commits()
+                }
                 // An index that does not wait is filled before the commit goes on.
-                for place in ["catalog.settling", "catalog.index_filled"] {
+                let waits = if draws_later { "catalog.settling" } else { "catalog.publishing" };
+                for place in [waits, "catalog.index_filled"] {
                     let go = go.clone();
                     once_here(place, move || {
                         let _ = go.send(());

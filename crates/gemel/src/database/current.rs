@@ -36,6 +36,8 @@ pub(crate) struct EarlierTable {
     pub(crate) entry: TableEntry,
     /// The handles of its keyspaces, in their order.
     pub(crate) keyspaces: Vec<Keyspace>,
+    /// The handle of the keyspace of the index that was being added.
+    pub(crate) building: Option<Keyspace>,
 }
 
 /// Handles of keyspaces by number.
@@ -57,7 +59,8 @@ fn undo(
     };
     let changed = before.tables.iter().filter(|table| !is_same(table)).map(|table| {
         let keyspaces = table.keyspaces.iter().filter_map(|id| handles.get(id).cloned()).collect();
-        (table.name.clone(), Some(Arc::new(EarlierTable { entry: table.clone(), keyspaces })))
+        let building = table.building.as_ref().and_then(|of| handles.get(&of.keyspace).cloned());
+        (table.name.clone(), Some(Arc::new(EarlierTable { entry: table.clone(), keyspaces, building })))
     });
     let made = new.keys().filter(|name| !old.contains_key(*name)).map(|name| (name.clone(), None));
     changed.chain(made).collect()

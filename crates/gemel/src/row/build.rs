@@ -1,4 +1,4 @@
-//! Writing the entries of a new index.
+//! Writing the entries of the rows that were there before a new index.
 
 use super::index::Entry;
 use super::table::Table;
@@ -9,8 +9,8 @@ use crate::ids::Direction;
 use std::ops::{Bound, ControlFlow};
 
 impl Table {
-    /// Writes the entries of some rows into an index: of the first `most` rows behind the primary key `after`. Returns
-    /// the last row's primary key, or none if there is no row.
+    /// Writes the entries that some rows lack in the index that is being added: the first `most` rows behind the primary
+    /// key `after`. Returns the last row's primary key, or none if there is no row.
     ///
     /// # Errors
     /// [`Error::Constraint`] if the index is unique and has another row's entry of the same key; [`Error::Capacity`] if
@@ -18,11 +18,10 @@ impl Table {
     pub(crate) fn index_rows<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
-        index: &str,
         after: Option<&[u8]>,
         most: usize,
     ) -> Result<Option<Vec<u8>>> {
-        let index = self.index(index)?;
+        let Some(index) = self.written().get(self.indexes().len()) else { return Ok(None) };
         let lower = after.map_or(Bound::Unbounded, Bound::Excluded);
         let mut found = Vec::<(Vec<u8>, Entry)>::new();
         try_scan(bytes, self.rows(), (lower, Bound::Unbounded), Direction::Forward, |key, row| {
@@ -32,18 +31,22 @@ impl Table {
         })?;
         for (key, entry) in &found {
             self.check_entry(index, entry, key)?;
-            if let Some(other) = index.holder(bytes, entry)? {
-                return Err(Error::Constraint(format!(
-                    "table {}, unique index {}: ({}) belongs to the rows with primary keys ({}) and ({}): \
-                     change one of them, or add an index that is not unique",
-                    self.name(),
-                    index.name,
-                    index.key.describe(&entry.key),
-                    self.primary_key().describe(&other),
-                    self.primary_key().describe(key),
-                )));
+            match bytes.get(&index.keyspace, &entry.key)? {
+                None => index.put(bytes, entry, key)?,
+                // Who wrote the row since the index began has written its entry.
+                Some(value) if index.primary_key(&entry.key, &value)? == key => {}
+                Some(other) => {
+                    return Err(Error::Constraint(format!(
+                        "table {}, unique index {}: ({}) belongs to the rows with primary keys ({}) and ({}): \
+                         change one of them, or add an index that is not unique",
+                        self.name(),
+                        index.name,
+                        index.key.describe(&entry.key),
+                        self.primary_key().describe(index.primary_key(&entry.key, &other)?),
+                        self.primary_key().describe(key),
+                    )));
+                }
             }
-            index.put(bytes, entry, key)?;
         }
         Ok(found.pop().map(|(key, _)| key))
     }

@@ -30,6 +30,8 @@ pub(super) struct Index {
     pub(super) unique: bool,
     pub(super) key: KeyLayout,
     pub(super) keyspace: Keyspace,
+    /// True if rows from before may lack their entries: the index is only written.
+    pub(super) is_building: bool,
     /// The columns on which the entries depend, apart from the primary key: those of the index, and the included ones.
     pub(super) columns: ColumnSet,
     /// The primary key of the table.
@@ -104,6 +106,7 @@ impl Index {
             row: Layout::of_index(table, schema, &index.name, &positions),
             key,
             keyspace,
+            is_building: false,
         })
     }
 

@@ -272,9 +272,17 @@ impl Table {
             keys[from..].iter().for_each(|key| deletions.add_key(key.len()));
             Ok(deletions)
         })?;
-        let of_row = self.indexes().len() + 1;
+        let of_row = self.written().len() + 1;
+        // The index that is being added comes last.
+        if let Some(index) = self.written().get(self.indexes().len()) {
+            for row in keys.chunks_exact_mut(of_row) {
+                if self.is_of_another(bytes, index, &row[of_row - 2], &row[of_row - 1])? {
+                    row[of_row - 2].clear();
+                }
+            }
+        }
         for row in keys.chunks_exact(of_row) {
-            for (index, entry) in self.indexes().iter().zip(row) {
+            for (index, entry) in self.written().iter().zip(row).filter(|(_, entry)| !entry.is_empty()) {
                 bytes.delete(&index.keyspace, entry)?;
             }
             bytes.delete(self.rows(), &row[of_row - 1])?;
@@ -284,9 +292,9 @@ impl Table {
 
     /// Appends the keys of a row's index entries, and its own key, to `keys`.
     fn push_keys(&self, key: &[u8], row: &[u8], keys: &mut Vec<Vec<u8>>) -> Result<()> {
-        if !self.indexes().is_empty() {
+        if !self.written().is_empty() {
             let row = RowView::new(self.layout(), row)?;
-            for index in self.indexes() {
+            for index in self.written() {
                 keys.push(index.entry_key(&row, key)?);
             }
         }

@@ -340,7 +340,7 @@ mod tests {
             name: "t".into(),
             gate: std::sync::Arc::default(),
         };
-        let table = Table::new("t", schema, rows, Vec::new()).unwrap();
+        let table = Table::new("t", schema, rows, Vec::new(), None).unwrap();
         let mut sample = Sample::new(&table, 7);
         let mut random = Random::new(8);
         let draws = 100_000_u32;

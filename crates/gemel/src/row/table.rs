@@ -6,7 +6,7 @@
 use super::index::{Entry, Index};
 use super::keys::KeyLayout;
 use super::layout::Layout;
-use super::schema::Schema;
+use super::schema::{IndexDef, Schema};
 use super::value::Value;
 use super::view::{ColumnSet, RowBuf, RowView};
 use super::{Bytes, corrupt};
@@ -33,28 +33,39 @@ struct Parts {
     key: KeyLayout,
     key_columns: ColumnSet,
     rows: Keyspace,
+    /// The indexes of the schema, and behind them the one that is being added.
     indexes: Box<[Index]>,
 }
 
 impl Table {
     /// Makes the handle of a table from the catalog, with the keyspace of its rows and those of its indexes in the
-    /// order of the schema.
+    /// order of the schema. An index that is being added is only written.
     ///
     /// # Errors
     ///
     /// [`Error::Usage`] if the schema is invalid, or the number of keyspaces differs from that of the indexes.
-    pub(crate) fn new(name: &str, schema: Schema, rows: Keyspace, indexes: Vec<Keyspace>) -> Result<Self> {
+    pub(crate) fn new(
+        name: &str,
+        schema: Schema,
+        rows: Keyspace,
+        indexes: Vec<Keyspace>,
+        building: Option<(&IndexDef, Keyspace)>,
+    ) -> Result<Self> {
         let layout = Layout::new(name, &schema)?;
         let key = KeyLayout::primary(name, &schema)?;
         if indexes.len() != schema.indexes.len() {
             let (given, needed) = (indexes.len(), schema.indexes.len());
             return Err(Error::Usage(format!("table {name}: {given} keyspaces for {needed} indexes")));
         }
-        let indexes = schema
-            .indexes
-            .iter()
-            .zip(indexes)
-            .map(|(index, keyspace)| Index::new(name, &schema, &key, index, keyspace))
+        let of_schema = schema.indexes.iter().zip(indexes).map(|(index, keyspace)| (index, keyspace, false));
+        let building = building.map(|(index, keyspace)| (index, keyspace, true));
+        let indexes = of_schema
+            .chain(building)
+            .map(|(index, keyspace, is_building)| {
+                let mut index = Index::new(name, &schema, &key, index, keyspace)?;
+                index.is_building = is_building;
+                Ok(index)
+            })
             .collect::<Result<_>>()?;
         let parts = Parts { layout, key_columns: key.positions().collect(), key, rows, indexes, schema };
         Ok(Self { parts: Arc::new(parts) })
@@ -303,14 +314,20 @@ impl Table {
             let entries = |row: RowView<'_>| {
                 self.parts.indexes.iter().map(|index| index.entry_key(&row, &key)).collect()
             };
-            match self.read_encoded::<_, Vec<Vec<u8>>>(bytes, &key, entries)? {
-                Some(entries) => entries,
-                None => return Ok(false),
+            let Some(entries) = self.read_encoded::<_, Vec<Vec<u8>>>(bytes, &key, entries)? else {
+                return Ok(false);
+            };
+            let mut own = Vec::with_capacity(entries.len());
+            for (index, entry) in self.parts.indexes.iter().zip(entries) {
+                if !self.is_of_another(bytes, index, &entry, &key)? {
+                    own.push((&index.keyspace, entry));
+                }
             }
+            own
         };
-        self.make_room(bytes, entries.iter().map(|entry| (entry.len(), 0)), &key, 0)?;
-        for (index, entry) in self.parts.indexes.iter().zip(&entries) {
-            bytes.delete(&index.keyspace, entry)?;
+        self.make_room(bytes, entries.iter().map(|(_, entry)| (entry.len(), 0)), &key, 0)?;
+        for (keyspace, entry) in &entries {
+            bytes.delete(keyspace, entry)?;
         }
         bytes.delete(&self.parts.rows, &key)?;
         Ok(true)
@@ -333,13 +350,19 @@ impl Table {
             self.check_entry(index, &entry, key)?;
             match before {
                 Some(before) if before.key == entry.key => {
-                    if before.included == entry.included {
+                    if before.included == entry.included
+                        || self.is_of_another(bytes, index, &before.key, key)?
+                    {
                         continue;
                     }
                 }
                 before => {
                     self.check_free(bytes, index, &entry)?;
-                    gone.extend(before.map(|before| (&index.keyspace, before.key)));
+                    if let Some(before) = before
+                        && !self.is_of_another(bytes, index, &before.key, key)?
+                    {
+                        gone.push((&index.keyspace, before.key));
+                    }
                 }
             }
             entries.push((index, entry));
@@ -367,6 +390,25 @@ impl Table {
             index.key.describe(&entry.key),
             self.parts.key.describe(&other),
         )))
+    }
+
+    /// Returns true if the entry of the row with the primary key `key` belongs to another row, so it must stay. That may be
+    /// so in a unique index that is being added. The row was there before and has no entry yet, and another row has got
+    /// its values meanwhile. Either one of them changes before the first one gets its entry, or the index is rejected.
+    pub(super) fn is_of_another<B: Bytes + ?Sized>(
+        &self,
+        bytes: &mut B,
+        index: &Index,
+        entry: &[u8],
+        key: &[u8],
+    ) -> Result<bool> {
+        if !(index.is_building && index.unique) {
+            return Ok(false);
+        }
+        match bytes.get(&index.keyspace, entry)? {
+            Some(value) => Ok(index.primary_key(entry, &value)? != key),
+            None => Ok(false),
+        }
     }
 
     /// Makes room for the writes of index entries, with keys and included columns of these lengths, and of the row with
@@ -444,9 +486,9 @@ impl Table {
 
     /// Returns the number of the index of a name, in the order of [`Table::indexes`].
     pub(super) fn index_number(&self, name: &str) -> Result<usize> {
-        self.parts.indexes.iter().position(|index| index.name == name).ok_or_else(|| {
+        self.indexes().iter().position(|index| index.name == name).ok_or_else(|| {
             let mut message = format!("table {}: there is no index {name}", self.name());
-            for (at, index) in self.parts.indexes.iter().enumerate() {
+            for (at, index) in self.indexes().iter().enumerate() {
                 // Writing to a string does not fail.
                 let _ = write!(message, "{} {}", if at == 0 { ", only" } else { "," }, index.name);
             }
@@ -454,7 +496,13 @@ impl Table {
         })
     }
 
+    /// Returns the indexes of the schema, which can be read.
     pub(super) fn indexes(&self) -> &[Index] {
+        &self.parts.indexes[..self.parts.schema.indexes.len()]
+    }
+
+    /// Returns the indexes that are written with a row: those of the schema, and the one that is being added.
+    pub(super) fn written(&self) -> &[Index] {
         &self.parts.indexes
     }
 

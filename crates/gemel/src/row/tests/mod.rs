@@ -157,7 +157,7 @@ fn people() -> Table {
         .primary_key(["country", "id"])
         .unique_index("by_mail", ["mail"])
         .index("by_town", ["town", "name"]);
-    Table::new("people", schema, space(10), vec![space(11), space(12)]).unwrap()
+    Table::new("people", schema, space(10), vec![space(11), space(12)], None).unwrap()
 }
 
 /// A row of [`people`].

@@ -276,7 +276,7 @@ fn damaged_rows_and_entries_are_reported() {
 #[test]
 fn a_table_needs_a_keyspace_for_each_index() {
     let schema = people().schema().clone();
-    let error = Table::new("people", schema, space(1), Vec::new()).unwrap_err();
+    let error = Table::new("people", schema, space(1), Vec::new(), None).unwrap_err();
     assert_eq!(error.to_string(), "table people: 0 keyspaces for 2 indexes");
     let table = people();
     assert_eq!((table.name(), table.rows().id), ("people", KeyspaceId(10)));
