@@ -1,8 +1,11 @@
 //! Keys: byte strings in lexicographic order, without an allocation if they are short.
 
+mod tail;
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
+use tail::Tail;
 
 /// Maximum length of a key in bytes.
 pub const MAX_KEY_BYTES: usize = 2048;
@@ -18,18 +21,17 @@ const SHORT: usize = 96;
 
 /// A key. The first 16 bytes are stored as big-endian integers, so most comparisons compare integers.
 ///
-/// A key takes 32 bytes: walking an index is as fast as its keys are compact.
+/// A key takes 24 bytes: walking an index is as fast as its keys are compact.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// The first 16 bytes, padded with zeros.
     head: [u64; 2],
-    /// The bytes after the first 16. Boxed twice, because a boxed slice takes 16 bytes and a box of it takes 8.
-    tail: Option<Box<Box<[u8]>>>,
-    /// Length of the whole key. It distinguishes padding from zeros that are part of the key.
-    len: u32,
+    /// The bytes after the first 16. The length of a shorter key, which distinguishes padding from zeros that are part
+    /// of the key.
+    tail: Tail,
 }
 
-const _: () = assert!(size_of::<Key>() == 32);
+const _: () = assert!(size_of::<Key>() == 24 && size_of::<Option<Key>>() == 24);
 
 impl Key {
     /// Makes a key from its bytes. There must be at most [`MAX_KEY_BYTES`]; callers check that.
@@ -37,10 +39,10 @@ impl Key {
         let mut head = [0; HEAD];
         let cut = bytes.len().min(HEAD);
         head[..cut].copy_from_slice(&bytes[..cut]);
-        let tail = (bytes.len() > HEAD).then(|| Box::new(bytes[HEAD..].into()));
+        let tail = if bytes.len() > HEAD { Tail::long(&bytes[HEAD..]) } else { Tail::short(bytes.len()) };
         let head = u128::from_be_bytes(head);
         let head = [(head >> 64) as u64, head as u64];
-        Self { head, len: bytes.len() as u32, tail }
+        Self { head, tail }
     }
 
     /// Returns the first 16 bytes as a number, padded with zeros. These numbers have the order of the keys, except that
@@ -53,36 +55,31 @@ impl Key {
 
     /// Returns the length in bytes.
     pub(crate) fn len(&self) -> usize {
-        self.len as usize
+        self.tail.get().map_or_else(|len| len, |tail| HEAD + tail.len())
     }
 
     /// Returns the bytes that the key takes on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.tail.as_ref().map_or(0, |tail| tail.len() + size_of::<Box<[u8]>>())
+        self.tail.heap_bytes()
     }
 
     /// Passes the key's bytes to `f`.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         let head = self.head().to_be_bytes();
-        match &self.tail {
-            None => f(&head[..self.len()]),
+        match self.tail.get() {
+            Err(len) => f(&head[..len]),
             // A small buffer for short keys: clearing a buffer for the longest key would cost more than the rest of a
             // scan's step.
-            Some(tail) if self.len() <= SHORT => self.with_whole::<SHORT, R>(head, tail, f),
-            Some(tail) => self.with_whole::<MAX_KEY_BYTES, R>(head, tail, f),
+            Ok(tail) if HEAD + tail.len() <= SHORT => Self::with_whole::<SHORT, R>(head, tail, f),
+            Ok(tail) => Self::with_whole::<MAX_KEY_BYTES, R>(head, tail, f),
         }
     }
 
-    fn with_whole<const ROOM: usize, R>(
-        &self,
-        head: [u8; HEAD],
-        tail: &[u8],
-        f: impl FnOnce(&[u8]) -> R,
-    ) -> R {
-        let mut whole = [0; ROOM];
+    fn with_whole<const ROOM: usize, R>(head: [u8; HEAD], tail: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
+        let (mut whole, len) = ([0; ROOM], HEAD + tail.len());
         whole[..HEAD].copy_from_slice(&head);
-        whole[HEAD..self.len()].copy_from_slice(tail);
-        f(&whole[..self.len()])
+        whole[HEAD..len].copy_from_slice(tail);
+        f(&whole[..len])
     }
 
     /// Returns the key's bytes.
@@ -95,11 +92,11 @@ impl Ord for Key {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         match self.head.cmp(&other.head) {
-            Ordering::Equal => match (&self.tail, &other.tail) {
-                (Some(tail), Some(others)) => tail.cmp(others),
+            Ordering::Equal => match (self.tail.get(), other.tail.get()) {
+                (Ok(tail), Ok(others)) => tail.cmp(others),
                 // At least one key is only a head. As the heads are equal, the shorter key is a prefix of the longer
                 // one, or they differ only in trailing zeros.
-                _ => self.len.cmp(&other.len),
+                _ => self.len().cmp(&other.len()),
             },
             order => order,
         }
@@ -165,8 +162,20 @@ mod tests {
     fn a_key_of_any_length_keeps_its_bytes() {
         for len in [0, 1, HEAD, HEAD + 1, SHORT, SHORT + 1, MAX_KEY_BYTES] {
             let bytes: Vec<u8> = (0..len).map(|i| i as u8).collect();
-            assert_eq!(Key::new(&bytes).to_vec(), bytes);
+            let key = Key::new(&bytes);
+            assert_eq!((key.to_vec(), key.len()), (bytes.clone(), len));
+            let copy = key.clone();
+            drop(key);
+            assert_eq!(copy, Key::new(&bytes));
         }
+    }
+
+    #[test]
+    fn keys_that_differ_only_in_zeros_at_the_end_are_different() {
+        let lengths = [0, 1, 7, HEAD - 1, HEAD, HEAD + 1, HEAD + 2];
+        let keys = lengths.map(|len| Key::new(&vec![0; len]));
+        assert!(keys.is_sorted_by(|a, b| a < b));
+        assert_eq!(keys.iter().collect::<std::collections::HashSet<_>>().len(), lengths.len());
     }
 
     proptest! {

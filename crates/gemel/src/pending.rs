@@ -15,9 +15,9 @@ const FREE_BYTES: u64 = 64 << 10;
 /// Bytes that a transaction takes from the limit at once.
 const STEP_BYTES: u64 = 64 << 10;
 
-/// Bytes of the two allocations of a long key, beyond its length: the allocator's part of both. The inner box takes the
-/// bytes of the first 16 bytes of the key, which are not on the heap.
-pub(crate) const LONG_KEY_BYTES: u64 = 2 * (ALLOCATION_BYTES as u64 + 15);
+/// Bytes of the allocation of a long key, beyond its length: the allocator's part. The length of the bytes on the heap
+/// takes less than the first 16 bytes of the key, which are not there.
+pub(crate) const LONG_KEY_BYTES: u64 = ALLOCATION_BYTES as u64 + 15;
 /// Most bytes that a key takes on the heap.
 pub(crate) const LONGEST_KEY_BYTES: u64 = MAX_KEY_BYTES as u64 + LONG_KEY_BYTES;
 
@@ -180,14 +180,13 @@ pub(crate) fn view_bytes(key: &Key) -> u64 {
 mod tests {
     use super::*;
 
-    /// A long key takes two allocations: its bytes after the first 16, and the box of a slice that leads to them.
+    /// A long key takes an allocation for its bytes after the first 16, and their number.
     #[test]
-    fn a_long_key_counts_with_its_two_allocations_and_a_short_one_with_none() {
+    fn a_long_key_counts_with_its_allocation_and_a_short_one_with_none() {
         assert_eq!(key_bytes(&Key::new(&[7; 16])), 0);
         let rounded = ALLOCATION_BYTES as u64 + 15;
         for length in [17, 40, MAX_KEY_BYTES] {
-            let allocations = [length as u64 - 16, size_of::<Box<[u8]>>() as u64];
-            let most: u64 = allocations.iter().map(|bytes| bytes + rounded).sum();
+            let most = (length - 16 + size_of::<u32>()) as u64 + rounded;
             let bytes = key_bytes(&Key::new(&vec![7; length]));
             assert_eq!(bytes, most, "{length}");
             assert!(bytes <= LONGEST_KEY_BYTES);

@@ -215,7 +215,7 @@ impl MemoryEngine {
         let pin = Pin::new();
         let mut bytes = 0;
         if record.versions.newest(&pin).is_none_or(|newest| newest.timestamp < at) {
-            record.versions.push(at, value.map(Draft::from));
+            record.versions.push(at, value.map(Draft::first));
             record.versions.cut(at, &pin, retired);
             bytes += version_bytes(value.map_or(0, <[u8]>::len));
             if value.is_none() {
@@ -253,6 +253,12 @@ impl MemoryEngine {
         };
         let (record, new) = index::lock(index, &write.key, known, owner, write.since, pin)
             .map_err(|kind| clash(kind, write, number))?;
+        if let Some(draft) = &mut write.value
+            && !record.versions.is_empty()
+        {
+            // A copy may be necessary. It is made here, because all later commits wait for the installation.
+            draft.link();
+        }
         write.handle = Handle::Memory(record);
         Ok(new)
     }

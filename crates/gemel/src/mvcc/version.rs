@@ -1,7 +1,8 @@
 //! Chains of versions.
 //!
-//! A version is one allocation: a header followed by the bytes of the value. A thread that removes the pointer to a
-//! version from its chain does so by an atomic swap. So it is the only one that has the pointer, and passes it to the
+//! A version is one allocation: a header followed by the bytes of the value. Most rows have a single version, so a version
+//! has room for a pointer to an older one only if it was made for a chain that has one. A thread that removes the pointer
+//! to a version from its chain does so by an atomic swap. So it is the only one that has the pointer, and passes it to the
 //! epoch. The epoch frees the version when no reader that could have seen it is left. So memory safety does not depend
 //! on locks: the records' locks keep the *timestamps* in order, not the memory sound.
 //!
@@ -22,8 +23,10 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Set in the length of a version that is linked: it has a link in front of it.
+const LINKED: u32 = 1 << 31;
 /// The length that marks a version as a tombstone.
-const TOMBSTONE: u32 = u32::MAX;
+const TOMBSTONE: u32 = LINKED - 1;
 
 /// Returns the bytes of a value behind an `Arc`, with the two reference counts and the allocator's overhead.
 pub(crate) const fn shared_bytes<T>() -> u64 {
@@ -38,54 +41,81 @@ const NEWEST: Timestamp = Timestamp(u64::MAX - 1);
 /// Maximum number of versions that the epoch frees at once.
 const FREED_AT_ONCE: usize = 1024;
 
-/// A version, followed by its bytes in the same allocation. It is never made as a value, only written through a
-/// pointer.
+/// The next older version.
+type Link = AtomicPtr<Version>;
+
+/// A version, followed by its bytes in the same allocation, and with a [`Link`] in front of it if it is linked. It is never
+/// made as a value, only written through a pointer.
 #[repr(C)]
 struct Version {
     stamp: Stamp,
-    /// The next older version.
-    next: AtomicPtr<Version>,
-    /// Length of the value in bytes, or [`TOMBSTONE`].
+    /// Length of the value in bytes, or [`TOMBSTONE`], perhaps with [`LINKED`].
     len: u32,
 }
 
+/// Offset of the value's bytes. The first ones are in the padding of the header.
+const VALUE: usize = mem::offset_of!(Version, len) + size_of::<u32>();
+
+const _: () = assert!(size_of::<Link>().is_multiple_of(align_of::<Version>()));
+
 impl Version {
-    /// Returns the layout of a version with a value of `len` bytes.
-    fn layout(len: usize) -> Layout {
-        let Ok((layout, offset)) =
-            Layout::array::<u8>(len).and_then(|bytes| Layout::new::<Self>().extend(bytes))
-        else {
+    /// Returns the layout of a version with a value of `len` bytes, and the version's offset.
+    fn layout(len: usize, linked: bool) -> (Layout, usize) {
+        let offset = if linked { size_of::<Link>() } else { 0 };
+        // The header with its padding must be within the allocation, also if the value is shorter.
+        let size = offset + (VALUE + len).max(size_of::<Self>());
+        let Ok(layout) = Layout::from_size_align(size, align_of::<Self>()) else {
             // Values are at most `MAX_VALUE_BYTES` long, far below what a layout can describe.
             unreachable!("a value of {len} bytes")
         };
-        debug_assert_eq!(offset, size_of::<Self>());
-        layout
+        (layout, offset)
     }
 
     /// Allocates a new version, which nobody else knows.
-    fn allocate(stamp: Stamp, value: Option<&[u8]>) -> NonNull<Self> {
+    fn allocate(stamp: Stamp, value: Option<&[u8]>, linked: bool) -> NonNull<Self> {
         let bytes = value.unwrap_or_default();
         assert!(bytes.len() < TOMBSTONE as usize, "values are limited to far less");
-        let layout = Self::layout(bytes.len());
-        let header = Self {
-            stamp,
-            next: AtomicPtr::default(),
-            len: value.map_or(TOMBSTONE, |value| value.len() as u32),
-        };
+        let (layout, offset) = Self::layout(bytes.len(), linked);
+        let len = value.map_or(TOMBSTONE, |value| value.len() as u32);
+        let header = Self { stamp, len: if linked { len | LINKED } else { len } };
         // SAFETY: the layout is never empty, because it contains a header.
-        let memory = unsafe { alloc(layout) };
-        let Some(version) = NonNull::new(memory.cast::<Self>()) else { handle_alloc_error(layout) };
-        // SAFETY: nobody else has the memory. It is aligned for the header, and as large as the header and the bytes.
+        let Some(memory) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
+        // SAFETY: nobody else has the memory. It is aligned for the link and for the header, and as large as these and the
+        // bytes. The bytes are written last, because the header is written with its padding.
         unsafe {
-            version.as_ptr().write(header);
-            ptr::copy_nonoverlapping(bytes.as_ptr(), memory.add(size_of::<Self>()), bytes.len());
+            if linked {
+                memory.cast::<Link>().write(Link::default());
+            }
+            let version = memory.add(offset).cast::<Self>();
+            version.write(header);
+            let value = version.cast::<u8>().add(VALUE);
+            value.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
+            version
         }
-        version
+    }
+
+    fn is_linked(&self) -> bool {
+        self.len & LINKED != 0
+    }
+
+    /// Returns true if the version deletes.
+    fn is_tombstone(&self) -> bool {
+        self.len & !LINKED == TOMBSTONE
     }
 
     /// Returns the length of the value.
     fn value_len(&self) -> usize {
-        if self.len == TOMBSTONE { 0 } else { self.len as usize }
+        if self.is_tombstone() { 0 } else { (self.len & !LINKED) as usize }
+    }
+
+    /// Returns the pointer to the next older version, if the version has one.
+    ///
+    /// # Safety
+    /// `version` comes from [`Version::allocate`] and is not freed during `'a`.
+    unsafe fn link<'a>(version: NonNull<Self>) -> Option<&'a Link> {
+        // SAFETY: the caller guarantees that the version lives. A linked version has the link in front of it in its
+        // allocation, from which the pointer comes, so it may be used for all of it.
+        unsafe { version.as_ref().is_linked().then(|| version.cast::<Link>().sub(1).as_ref()) }
     }
 
     /// Returns the value of a version; none if it deletes.
@@ -94,12 +124,29 @@ impl Version {
     /// `version` comes from [`Version::allocate`] and is not freed during `'a`.
     unsafe fn value<'a>(version: NonNull<Self>) -> Option<&'a [u8]> {
         // SAFETY: the caller guarantees that the version lives. Header and bytes were written before it was shared and
-        // never change, except for the stamp and `next`, which are atomic. The pointer comes from the allocation, so it
-        // may be used for all of it.
+        // never change, except for the stamp, which is atomic. The pointer comes from the allocation, so it may be used
+        // for all of it.
         unsafe {
             let header = version.as_ref();
-            let bytes = version.as_ptr().cast::<u8>().add(size_of::<Self>());
-            (header.len != TOMBSTONE).then(|| slice::from_raw_parts(bytes, header.value_len()))
+            let bytes = version.as_ptr().cast::<u8>().add(VALUE);
+            (!header.is_tombstone()).then(|| slice::from_raw_parts(bytes, header.value_len()))
+        }
+    }
+
+    /// Returns a linked version with the same content, which takes the place of `version`.
+    ///
+    /// # Safety
+    /// `version` comes from [`Version::allocate`], and nobody else knows it.
+    unsafe fn linked(version: NonNull<Self>) -> NonNull<Self> {
+        // SAFETY: the version lives until it is freed here, and the caller owns it.
+        unsafe {
+            if version.as_ref().is_linked() {
+                return version;
+            }
+            let stamp = mem::replace(&mut (*version.as_ptr()).stamp, Stamp::new(Timestamp::ZERO));
+            let linked = Self::allocate(stamp, Self::value(version), true);
+            Self::free(version);
+            linked
         }
     }
 
@@ -108,10 +155,11 @@ impl Version {
     /// # Safety
     /// `version` comes from [`Version::allocate`], nobody else can reach it any more, and it is freed only once.
     unsafe fn free(version: NonNull<Self>) {
-        // SAFETY: the version lives until here, and the header needs no drop.
+        // SAFETY: the version lives until here, and neither the header nor the link needs a drop.
         unsafe {
-            let len = version.as_ref().value_len();
-            dealloc(version.as_ptr().cast(), Self::layout(len));
+            let header = version.as_ref();
+            let (layout, offset) = Self::layout(header.value_len(), header.is_linked());
+            dealloc(version.cast::<u8>().sub(offset).as_ptr(), layout);
         }
     }
 }
@@ -126,9 +174,21 @@ unsafe impl Send for Draft {}
 unsafe impl Sync for Draft {}
 
 impl Draft {
+    /// Makes a value that will probably be the only one of its key, so it needs less memory. A chain that has a version
+    /// already copies it.
+    pub(crate) fn first(value: &[u8]) -> Self {
+        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(value), false))
+    }
+
+    /// Makes sure that a chain that has a version needs no copy.
+    pub(crate) fn link(&mut self) {
+        // SAFETY: the draft owns the memory, and nobody else knows it.
+        self.0 = unsafe { Version::linked(self.0) };
+    }
+
     /// Turns the draft, or the lack of one, which is a tombstone, into a version. The caller has to free it.
     fn into_version(draft: Option<Self>, stamp: Stamp) -> NonNull<Version> {
-        let Some(draft) = draft else { return Version::allocate(stamp, None) };
+        let Some(draft) = draft else { return Version::allocate(stamp, None, true) };
         let version = draft.0;
         mem::forget(draft);
         // SAFETY: nobody else has the memory, and it lives: the draft was not dropped.
@@ -139,13 +199,15 @@ impl Draft {
 
 impl<T: AsRef<[u8]> + ?Sized> From<&T> for Draft {
     fn from(value: &T) -> Self {
-        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(value.as_ref())))
+        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(value.as_ref()), true))
     }
 }
 
 impl Clone for Draft {
     fn clone(&self) -> Self {
-        Self::from(&**self)
+        // SAFETY: the memory lives as long as the draft.
+        let linked = unsafe { self.0.as_ref() }.is_linked();
+        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(self), linked))
     }
 }
 
@@ -165,7 +227,7 @@ impl DerefMut for Draft {
         // caller alone. The bytes follow the header in the same allocation and were all written.
         unsafe {
             let len = version.as_ref().value_len();
-            slice::from_raw_parts_mut(version.as_ptr().cast::<u8>().add(size_of::<Version>()), len)
+            slice::from_raw_parts_mut(version.as_ptr().cast::<u8>().add(VALUE), len)
         }
     }
 }
@@ -183,9 +245,9 @@ impl fmt::Debug for Draft {
     }
 }
 
-/// Returns the bytes of memory that a version with a value of `len` bytes takes.
+/// Returns the bytes of memory that a version with a value of `len` bytes takes, if it is linked. Others count alike.
 pub(crate) fn version_bytes(len: usize) -> u64 {
-    (size_of::<Version>() + len + ALLOCATION_BYTES).next_multiple_of(16) as u64
+    (size_of::<Link>() + VALUE + len + ALLOCATION_BYTES).next_multiple_of(16) as u64
 }
 
 /// The content of a version for a reader.
@@ -270,7 +332,7 @@ impl Drop for Retired<'_> {
 /// The versions of a key, newest first.
 #[derive(Debug, Default)]
 pub(crate) struct Chain {
-    head: AtomicPtr<Version>,
+    head: Link,
 }
 
 impl Chain {
@@ -313,15 +375,16 @@ impl Chain {
             if timestamp <= at {
                 return Some((version, timestamp));
             }
-            next = &header.next;
+            // SAFETY: same as above.
+            next = unsafe { Version::link(version) }?;
         }
     }
 
     /// Returns all versions, newest first. None of them may be hidden.
     pub(crate) fn versions<'a>(&'a self, pin: &'a Pin) -> impl Iterator<Item = Seen<'a>> {
-        let behind = |next: &AtomicPtr<Version>| NonNull::new(next.load(Ordering::Acquire));
+        let behind = |next: &Link| NonNull::new(next.load(Ordering::Acquire));
         // SAFETY: same as in `find`.
-        let older = move |version: &NonNull<Version>| behind(&unsafe { pin.see(*version) }.next);
+        let older = move |version: &NonNull<Version>| behind(unsafe { Version::link(*version) }?);
         std::iter::successors(behind(&self.head), older).map(move |version| {
             // SAFETY: same as in `at`.
             let (header, value) = unsafe { (pin.see(version), Version::value(version)) };
@@ -353,8 +416,11 @@ impl Chain {
         let newest = NonNull::new(self.head.load(Ordering::Acquire))?;
         // SAFETY: same as in `find`.
         let header = unsafe { pin.see(newest) };
+        // SAFETY: same as in `find`.
+        let older =
+            unsafe { Version::link(newest) }.map_or(ptr::null_mut(), |link| link.load(Ordering::Acquire));
         // Only the owner of the record's lock, who calls this, changes the head, and nobody cuts after a hidden version.
-        self.head.store(header.next.load(Ordering::Acquire), Ordering::Release);
+        self.head.store(older, Ordering::Release);
         // SAFETY: same as in `find`. The only pointer to the version is gone.
         unsafe {
             let value = Version::value(newest).map(Draft::from);
@@ -363,11 +429,17 @@ impl Chain {
         }
     }
 
-    fn push_version(&self, version: NonNull<Version>) {
+    fn push_version(&self, mut version: NonNull<Version>) {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
-            // SAFETY: nobody else knows the version yet.
-            unsafe { version.as_ref() }.next.store(head, Ordering::Relaxed);
+            if !head.is_null() {
+                // SAFETY: nobody else knows the version yet.
+                version = unsafe { Version::linked(version) };
+            }
+            // SAFETY: same as above.
+            if let Some(link) = unsafe { Version::link(version) } {
+                link.store(head, Ordering::Relaxed);
+            }
             // If this succeeds, `head` is the head at that very moment, whatever it was in between.
             match self.head.compare_exchange(head, version.as_ptr(), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return,
@@ -381,7 +453,8 @@ impl Chain {
     pub(crate) fn cut(&self, watermark: Timestamp, pin: &Pin, retired: &mut Retired<'_>) -> Cut {
         match self.find(watermark, pin) {
             // SAFETY: same as in `find`.
-            Some((version, _)) => Self::retire(&unsafe { version.as_ref() }.next, retired),
+            Some((version, _)) => unsafe { Version::link(version) }
+                .map_or_else(Cut::default, |link| Self::retire(link, retired)),
             None => Cut::default(),
         }
     }
@@ -392,14 +465,14 @@ impl Chain {
     }
 
     /// Removes the versions after `from`, one by one, so two threads that do it at once never get the same version.
-    fn retire(from: &AtomicPtr<Version>, retired: &mut Retired<'_>) -> Cut {
+    fn retire(from: &Link, retired: &mut Retired<'_>) -> Cut {
         let mut cut = Cut::default();
         let mut next = from.swap(ptr::null_mut(), Ordering::AcqRel);
         while let Some(version) = NonNull::new(next) {
             // SAFETY: the swap that returned the pointer removed the only one there was. So nobody else frees the
             // version, and it is only passed to the epoch below.
-            let header = unsafe { version.as_ref() };
-            next = header.next.swap(ptr::null_mut(), Ordering::AcqRel);
+            let (header, link) = unsafe { (version.as_ref(), Version::link(version)) };
+            next = link.map_or(ptr::null_mut(), |link| link.swap(ptr::null_mut(), Ordering::AcqRel));
             let bytes = version_bytes(header.value_len());
             cut.versions += 1;
             cut.bytes += bytes;
@@ -413,11 +486,11 @@ impl Chain {
 impl Drop for Chain {
     fn drop(&mut self) {
         let mut next = *self.head.get_mut();
-        while let Some(mut version) = NonNull::new(next) {
+        while let Some(version) = NonNull::new(next) {
             // SAFETY: a version that is still reachable has not been retired. Readers borrow the chain, so there are
             // none.
             unsafe {
-                next = *version.as_mut().next.get_mut();
+                next = Version::link(version).map_or(ptr::null_mut(), |link| link.load(Ordering::Relaxed));
                 Version::free(version);
             }
         }

@@ -26,7 +26,7 @@ use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::key::{Key, KeyRange, MAX_VALUE_BYTES};
-use crate::keyspace::Keyspace;
+use crate::keyspace::{Engine, Keyspace};
 use crate::lock_manager::Locks;
 use crate::mvcc::Draft;
 use crate::options::Isolation;
@@ -151,6 +151,12 @@ impl std::fmt::Debug for Transaction {
 /// Returns the error for the end of a transaction that failed earlier. `what` is what can't be done with it.
 fn already_failed(what: &str) -> Error {
     Error::Usage(format!("the transaction failed earlier and can't be {what}: begin a new one"))
+}
+
+/// Makes a value of a key that may be new.
+fn draft(keyspace: &Keyspace, value: &[u8]) -> Draft {
+    // A memtable makes versions while later commits wait, and knows only then if the key is new.
+    if keyspace.engine_index() == Engine::Memory.index() { Draft::first(value) } else { value.into() }
 }
 
 impl Transaction {
@@ -388,7 +394,7 @@ impl Transaction {
     /// is as before, and can go on. Conflicts are reported by the commit.
     pub fn put(&mut self, keyspace: &Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         let keyspace = self.writable(keyspace)?;
-        self.write(keyspace, checked_key(key)?, Some(value.into()), Handle::None)
+        self.write(keyspace, checked_key(key)?, Some(draft(keyspace, value)), Handle::None)
     }
 
     /// Deletes a key, whether it exists or not.
@@ -414,7 +420,7 @@ impl Transaction {
                 keyspace.name()
             )));
         }
-        self.write(keyspace, key, Some(value.into()), handle)
+        self.write(keyspace, key, Some(draft(keyspace, value)), handle)
     }
 
     /// Reads a value, lets `f` change it, and writes it back. Returns false if the key does not exist.

@@ -117,6 +117,11 @@ fn value(commit: Commit) -> Option<[u8; 2]> {
     commit.value.map(|value| [commit.key, value])
 }
 
+/// Makes a value in one of the two forms.
+fn draft(owner: u64, value: &[u8]) -> Draft {
+    if owner.is_multiple_of(2) { Draft::first(value) } else { Draft::from(value) }
+}
+
 impl World {
     fn new() -> Arc<Self> {
         sync::begin();
@@ -207,7 +212,8 @@ impl World {
             assert!(newest.is_none_or(|newest| newest.at <= since.0), "{newest:?} was missed by validation");
         }
         let commit = Commit { at, key, value: wrote.then_some(at as u8) };
-        let first = index::install(&record, Timestamp(at), value(commit).as_ref().map(Draft::from));
+        let draft = value(commit).map(|value| draft(owner, &value));
+        let first = index::install(&record, Timestamp(at), draft);
         let mut batch = Batch::new(Timestamp(at));
         if !wrote {
             batch.deleted.push(Deleted { keyspace: KEYSPACE, key: Key::new(&[key]), record });
@@ -257,7 +263,7 @@ impl World {
         for (key, record) in &*locked {
             let first = record.versions.is_empty();
             let bytes = tag.map(|tag| [*key, tag]);
-            record.versions.push_hidden(hidden.mark, bytes.as_ref().map(Draft::from));
+            record.versions.push_hidden(hidden.mark, bytes.map(|value| draft(owner, &value)));
             // The owner's own reads are still current.
             assert!(record.is_unchanged(owner, since, &Pin::new()), "key {key}");
             if tag.is_none() {

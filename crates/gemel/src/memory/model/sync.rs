@@ -40,15 +40,15 @@ pub(super) unsafe fn alloc(layout: Layout) -> *mut u8 {
     block
 }
 
-/// Marks memory as freed, and overwrites its last byte, which belongs to the value of a version.
+/// Marks memory as freed, and overwrites it, so no reader finds the value of a version there.
 ///
 /// # Safety
 /// See [`std::alloc::dealloc`].
 pub(super) unsafe fn dealloc(block: *mut u8, layout: Layout) {
     let used = USED.with_borrow_mut(|used| used.remove(&(block as usize)));
     assert_eq!(used, Some(layout), "a version was freed twice");
-    // SAFETY: the block has at least one byte, and it stays allocated until `end`.
-    unsafe { block.add(layout.size() - 1).write(0xDD) };
+    // SAFETY: the block is as large, and it stays allocated until `end`.
+    unsafe { block.write_bytes(0xDD, layout.size()) };
     FREED.with_borrow_mut(|freed| freed.insert(block as usize, layout));
 }
 
@@ -86,7 +86,11 @@ impl Pin {
     pub(super) unsafe fn see<T>(&self, pointer: NonNull<T>) -> &T {
         // Others may run between the load of the pointer and the look at what is there.
         shuttle::thread::yield_now();
-        let used = USED.with_borrow(|used| used.contains_key(&(pointer.as_ptr() as usize)));
+        // The pointer may be to a place within its block.
+        let (address, end) = (pointer.addr().get(), pointer.addr().get() + size_of::<T>());
+        let used = USED.with_borrow(|used| {
+            used.range(..=address).next_back().is_some_and(|(block, layout)| end <= block + layout.size())
+        });
         assert!(used, "a version was found that is freed");
         // SAFETY: what was once allocated stays so until `end`.
         unsafe { pointer.as_ref() }

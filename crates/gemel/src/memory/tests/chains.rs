@@ -82,6 +82,60 @@ fn a_draft_is_a_value_of_its_own_until_a_chain_takes_it() {
     }
 }
 
+/// Most rows have one version, and most of these are made without a link to an older one.
+#[test]
+fn a_chain_takes_values_that_were_made_for_a_new_key_and_others_in_any_order() {
+    let long = vec![5_u8; 100_000];
+    for value in [&b""[..], b"v", b"four", b"five5", &long] {
+        for linked in [[false, false, false], [false, true, false], [true, false, true]] {
+            let chain = Chain::default();
+            for (at, linked) in (1..).zip(linked) {
+                let mut draft = if linked { Draft::from(value) } else { Draft::first(value) };
+                if at == 2 {
+                    draft.link();
+                    draft = draft.clone();
+                }
+                chain.push(Timestamp(at), Some(draft));
+            }
+            let pin = Pin::new();
+            let seen: Vec<_> = chain.versions(&pin).collect();
+            let expected = [3, 2, 1].map(|at| Seen { timestamp: Timestamp(at), value: Some(value) });
+            assert_eq!(seen, expected);
+            assert_eq!(cut(&chain, 2).versions, 1);
+            assert_eq!(cut(&chain, 3), Cut { versions: 1, bytes: version_bytes(value.len()) });
+            assert_eq!(cut(&chain, 3), Cut::default());
+            assert_eq!(chain.newest(&pin).unwrap().value, Some(value));
+        }
+    }
+}
+
+#[test]
+fn a_single_version_without_a_link_is_cut_taken_back_and_followed_by_a_tombstone() {
+    let chain = Chain::default();
+    chain.push(Timestamp(2), Some(Draft::first(b"one")));
+    let pin = Pin::new();
+    assert_eq!(cut(&chain, 5), Cut::default());
+    assert_eq!(chain.at(Timestamp(1), &pin), None);
+    let hidden = Hidden::new();
+    chain.push_hidden(hidden.mark, Some(Draft::first(b"two")));
+    let counters = Arc::default();
+    let draft = chain.take_back(&pin, &mut Retired::new(&counters));
+    assert_eq!(draft.as_deref(), Some(&b"two"[..]));
+    // SAFETY: the version with the mark is gone.
+    drop(unsafe { hidden.free() });
+    assert_eq!(chain.newest(&pin).unwrap().value, Some(&b"one"[..]));
+    chain.push(Timestamp(4), None);
+    assert_eq!(chain.newest(&pin), Some(Seen { timestamp: Timestamp(4), value: None }));
+    assert_eq!(clear(&chain).versions, 2);
+
+    let hidden = Hidden::new();
+    chain.push_hidden(hidden.mark, Some(Draft::first(b"new")));
+    assert_eq!(chain.take_back(&pin, &mut Retired::new(&counters)).as_deref(), Some(&b"new"[..]));
+    assert!(chain.is_empty());
+    // SAFETY: same as above.
+    drop(unsafe { hidden.free() });
+}
+
 #[test]
 fn readers_cutters_and_a_writer_can_run_at_once() {
     let chain = chain([1]);
@@ -111,7 +165,11 @@ fn readers_cutters_and_a_writer_can_run_at_once() {
             }
         });
         for timestamp in 2..ROUNDS {
-            chain.push(Timestamp(timestamp), Some(format!("v{timestamp}").as_str().into()));
+            let value = format!("v{timestamp}");
+            // Others cut all older versions meanwhile, so the chain has one version now and then.
+            let draft =
+                if timestamp % 2 == 0 { Draft::first(value.as_bytes()) } else { value.as_str().into() };
+            chain.push(Timestamp(timestamp), Some(draft));
             newest.store(timestamp, Ordering::Release);
         }
         done.store(true, Ordering::Relaxed);

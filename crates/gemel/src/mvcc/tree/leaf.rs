@@ -3,8 +3,8 @@
 use super::sync::{AtomicU64, Mutex, MutexGuard, SLOTS};
 use crate::key::Key;
 use crate::mvcc::prefetch::{prefetch, prefetch_value};
-use std::mem::offset_of;
-use std::sync::OnceLock;
+use std::cell::UnsafeCell;
+use std::mem::{MaybeUninit, offset_of};
 use std::sync::atomic::Ordering;
 
 /// The live entries of a leaf, in the order of their keys.
@@ -77,28 +77,31 @@ pub(super) struct Entry<V> {
 pub(super) struct Writing {
     /// Number of slots that have been written, live or not. A slot is never written twice, because a reader may still
     /// be on it.
-    pub(super) used: usize,
+    pub(super) used: u8,
     /// True if other leaves have taken this one's place. It never becomes false again.
     pub(super) replaced: bool,
 }
 
-/// One byte per slot. A search finds the slot of a key by its byte, without reading the other keys.
+/// One byte per slot: zero until the slot is written. A search finds the slot of a key by its byte, without reading the
+/// other keys.
 #[derive(Clone, Copy)]
 struct Marks([u64; 2]);
 
 /// Slots in one word of [`Marks`].
 const MARKS: usize = size_of::<u64>();
 
-const _: () = assert!(SLOTS <= 2 * MARKS);
+const _: () = assert!(SLOTS <= 2 * MARKS && SLOTS <= u8::MAX as usize);
 
 impl Marks {
     const ONES: u64 = u64::MAX / 255;
 
-    /// Returns the mark of a key.
+    /// Returns the mark of a key, which is never zero.
     #[inline]
     fn mark(key: &Key) -> u64 {
         let head = key.head();
-        ((head as u64 ^ (head >> 64) as u64 ^ key.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)) >> 56
+        let mixed =
+            (head as u64 ^ (head >> 64) as u64 ^ key.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 56).max(1)
     }
 
     /// Returns the slots that have a mark, and maybe others.
@@ -116,13 +119,58 @@ impl Marks {
     }
 }
 
+/// The place of an entry. It has one as soon as its mark is not zero, and from then on never changes: a lock for each slot
+/// would take as much memory as a quarter of the entry.
+struct Slot<V>(UnsafeCell<MaybeUninit<Entry<V>>>);
+
 /// A leaf of the tree.
 #[repr(C)]
 pub(super) struct Leaf<V> {
     order: AtomicU64,
     marks: [AtomicU64; 2],
     writing: Mutex<Writing>,
-    slots: [OnceLock<Entry<V>>; SLOTS],
+    slots: [Slot<V>; SLOTS],
+}
+
+// SAFETY: an entry is written under the lock, into a slot whose mark is zero, so nobody reads the slot meanwhile. Then the
+// mark is set. From then on the entry is only read, by whoever has seen the mark.
+unsafe impl<V: Send + Sync> Sync for Leaf<V> {}
+
+impl<V> Leaf<V> {
+    /// Returns the entry of a slot, if it is written.
+    #[inline]
+    fn written(&self, slot: usize) -> Option<&Entry<V>> {
+        // Acquire: a thread that sees the mark sees the entry.
+        let marks = self.marks[slot / MARKS].load(Ordering::Acquire);
+        if marks >> (8 * (slot % MARKS)) & 0xFF == 0 {
+            return None;
+        }
+        // SAFETY: the mark was set after the entry was written, and nobody writes the slot again.
+        Some(unsafe { (*self.slots.get(slot)?.0.get()).assume_init_ref() })
+    }
+
+    /// Writes an entry into a slot that is not written yet. The caller has the lock, or the leaf is not shared yet.
+    fn fill(&self, slot: usize, entry: Entry<V>) {
+        let marks = &self.marks[slot / MARKS];
+        let before = marks.load(Ordering::Relaxed);
+        let shift = 8 * (slot % MARKS);
+        assert!(before >> shift & 0xFF == 0, "a slot is written once");
+        let mark = Marks::mark(&entry.key);
+        // SAFETY: the mark is zero, so nobody reads the slot, and the lock keeps others from writing it.
+        unsafe { (*self.slots[slot].0.get()).write(entry) };
+        marks.store(before | mark << shift, Ordering::Release);
+    }
+}
+
+impl<V> Drop for Leaf<V> {
+    fn drop(&mut self) {
+        for slot in 0..SLOTS {
+            if self.written(slot).is_some() {
+                // SAFETY: the entry is written, nobody else has the leaf any more, and each slot is dropped once.
+                unsafe { self.slots[slot].0.get_mut().assume_init_drop() };
+            }
+        }
+    }
 }
 
 /// The result of adding an entry to a leaf.
@@ -140,19 +188,20 @@ pub(super) enum Added<V> {
 impl<V: Clone> Leaf<V> {
     /// Makes a leaf of these entries, which are in order and at most [`SLOTS`].
     pub(super) fn new(entries: impl IntoIterator<Item = Entry<V>>) -> Self {
-        let slots: [OnceLock<Entry<V>>; SLOTS] = std::array::from_fn(|_| OnceLock::new());
-        let (mut order, mut marks) = (Order::EMPTY, [0; 2]);
-        for (entry, slot) in entries.into_iter().zip(&slots) {
-            marks[order.len() / MARKS] |= Marks::mark(&entry.key) << (8 * (order.len() % MARKS));
+        let mut leaf = Self {
+            order: AtomicU64::new(Order::EMPTY.0),
+            marks: [0; 2].map(AtomicU64::new),
+            writing: Mutex::new(Writing { used: 0, replaced: false }),
+            slots: std::array::from_fn(|_| Slot(UnsafeCell::new(MaybeUninit::uninit()))),
+        };
+        let mut order = Order::EMPTY;
+        for entry in entries {
+            leaf.fill(order.len(), entry);
             order = order.with(order.len(), order.len());
-            let _ = slot.set(entry);
         }
-        Self {
-            order: AtomicU64::new(order.0),
-            marks: marks.map(AtomicU64::new),
-            writing: Mutex::new(Writing { used: order.len(), replaced: false }),
-            slots,
-        }
+        leaf.order = AtomicU64::new(order.0);
+        leaf.writing = Mutex::new(Writing { used: order.len() as u8, replaced: false });
+        leaf
     }
 
     /// Returns the live entries at this moment. They stay readable, whatever is added or removed meanwhile.
@@ -164,7 +213,7 @@ impl<V: Clone> Leaf<V> {
     /// Returns the entry at `rank` in an order of this leaf.
     #[inline]
     pub(super) fn entry(&self, order: Order, rank: usize) -> &Entry<V> {
-        let Some(entry) = self.slots[order.slot(rank)].get() else {
+        let Some(entry) = self.written(order.slot(rank)) else {
             unreachable!("a slot is written before an order names it")
         };
         entry
@@ -204,8 +253,10 @@ impl<V: Clone> Leaf<V> {
         // The order is read first: the marks of the slots that it names were written before it.
         let order = self.order();
         for slot in self.marks().slots_with(Marks::mark(key)) {
-            let Some(entry) = self.slots.get(slot).and_then(OnceLock::get) else { continue };
-            if entry.key == *key && order.names(slot) {
+            if order.names(slot)
+                && let Some(entry) = self.written(slot)
+                && entry.key == *key
+            {
                 return Some(&entry.value);
             }
         }
@@ -248,13 +299,13 @@ impl<V: Clone> Leaf<V> {
             Ok(rank) => return Added::There(self.entry(order, rank).value.clone()),
             Err(rank) => rank,
         };
-        let Some(slot) = self.slots.get(writing.used) else { return Added::Full };
+        let slot = usize::from(writing.used);
+        if slot == SLOTS {
+            return Added::Full;
+        }
         let value = make();
-        let _ = slot.set(Entry { key: key.clone(), value: value.clone() });
-        let marks = &self.marks[writing.used / MARKS];
-        let mark = Marks::mark(key) << (8 * (writing.used % MARKS));
-        marks.store(marks.load(Ordering::Relaxed) | mark, Ordering::Relaxed);
-        self.order.store(order.with(rank, writing.used).0, Ordering::Release);
+        self.fill(slot, Entry { key: key.clone(), value: value.clone() });
+        self.order.store(order.with(rank, slot).0, Ordering::Release);
         writing.used += 1;
         Added::New(value)
     }

@@ -10,8 +10,8 @@ use crate::mvcc::counters::ALLOCATION_BYTES;
 use crate::mvcc::prefetch::prefetch;
 use arrayvec::ArrayVec;
 use std::ops::{Bound, ControlFlow, Range};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 
 /// Maximum number of entries in a rewritten leaf, so more can be added.
 const ROOMY: usize = SLOTS * 2 / 3;
@@ -129,7 +129,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
             0 => 0,
             heap => (heap + ALLOCATION_BYTES).next_multiple_of(16),
         };
-        (size_of::<OnceLock<Entry<V>>>() * 3 / 2 + heap) as u64
+        ((size_of::<Leaf<V>>() + ALLOCATION_BYTES) / ROOMY + heap) as u64
     }
 
     /// Returns the leaf at the end of the path on which `choose` selects the child of each inner node.
@@ -380,7 +380,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         // SAFETY: same as in `descend`.
         let full = unsafe { guard.node(old) };
         let mut writing = full.write();
-        if writing.used < SLOTS {
+        if usize::from(writing.used) < SLOTS {
             // Another thread has replaced it already.
             return;
         }

@@ -8,8 +8,8 @@ pub(super) use crate::mvcc::Counters;
 pub(super) use std::sync::MutexGuard;
 pub(super) use std::sync::atomic::{AtomicPtr, AtomicU64};
 
-/// Maximum number of children of an inner node.
-pub(super) const FANOUT: usize = 64;
+/// Maximum number of children of an inner node: as many as fit 2,560 bytes, a size that allocators have.
+pub(super) const FANOUT: usize = 63;
 /// Entries of a leaf: as many as an [`Order`](super::leaf::Order) can name.
 pub(super) const SLOTS: usize = 15;
 
