@@ -14,6 +14,8 @@ pub(crate) struct Given {
     pub(crate) line: usize,
     /// Number of the group of settings that it belongs to, from 1; 0 without groups.
     pub(crate) group: usize,
+    /// Number of the command of a script that it belongs to, from 1; 0 without commands.
+    pub(crate) command: usize,
 }
 
 /// The reason why a file does not say a value.
@@ -23,12 +25,12 @@ pub(crate) struct NotLiteral(pub(crate) &'static str);
 impl Given {
     /// A setting with a value.
     pub(crate) fn new(name: impl Into<String>, value: impl Into<String>, line: usize) -> Self {
-        Self { name: name.into(), value: Ok(value.into()), line, group: 0 }
+        Self { name: name.into(), value: Ok(value.into()), line, group: 0, command: 0 }
     }
 
     /// A setting whose value the file computes.
     pub(crate) fn computed(name: impl Into<String>, reason: &'static str, line: usize) -> Self {
-        Self { name: name.into(), value: Err(NotLiteral(reason)), line, group: 0 }
+        Self { name: name.into(), value: Err(NotLiteral(reason)), line, group: 0, command: 0 }
     }
 
     /// Returns a part of the value as a setting of its own, which is never a default.
@@ -39,6 +41,11 @@ impl Given {
     /// Puts the setting into a group.
     pub(crate) fn in_group(self, group: usize) -> Self {
         Self { group, ..self }
+    }
+
+    /// Puts the setting into a command of a script.
+    pub(crate) fn in_command(self, command: usize) -> Self {
+        Self { command, ..self }
     }
 
     /// Returns the value; empty if it is computed.

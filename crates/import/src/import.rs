@@ -3,13 +3,14 @@
 use crate::draft::{Draft, undriven};
 use crate::fate::{Fate, Kind};
 use crate::given::Given;
-use crate::setting::{Setting, named};
+use crate::setting::{Setting, named, shown};
 use crate::source::{Source, SourceError};
-use crate::table::{Row, Tool};
+use crate::table::{Row, Tool, Treat};
 use crate::tools::TOOLS;
 use lydite_report::suggest::nearest;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::ptr;
 use thiserror::Error;
 
 /// A plan, and what became of the settings of its files.
@@ -25,6 +26,10 @@ pub struct Import {
     pub notes: Vec<String>,
     /// URL of the database, without a password; none if the files do not say enough for one.
     pub target: Option<String>,
+    /// True if the files set the number of warehouses, and it is not understood.
+    pub lacks_warehouses: bool,
+    /// True if the commands of a script are several plans, and this is one of them.
+    pub is_split: bool,
     pub(crate) draft: Draft,
 }
 
@@ -32,13 +37,13 @@ pub struct Import {
 #[derive(Debug, Error)]
 pub enum ImportError {
     /// The file is of no program that is known.
-    #[error("{file}: is no configuration that Lydite knows: looked for {}", marks())]
+    #[error("{} is no configuration that Lydite knows: name a file of {}", shown(file), marks())]
     NotRecognized {
         /// Name of the file.
         file: String,
     },
     /// The file may be of several programs.
-    #[error("{file}: has settings of {}: leave those of one program in it", .tools.join(" and of "))]
+    #[error("{} has settings of {}: leave those of one program in it", shown(file), .tools.join(" and of "))]
     Ambiguous {
         /// Name of the file.
         file: String,
@@ -46,7 +51,7 @@ pub enum ImportError {
         tools: Vec<&'static str>,
     },
     /// The file can't be read as one of its program.
-    #[error("{file}: {error}")]
+    #[error("{}: {error}", shown(file))]
     Unreadable {
         /// Name of the file.
         file: String,
@@ -72,8 +77,8 @@ fn tools_of(source: &Source) -> Vec<&'static Tool> {
     TOOLS.iter().copied().filter(|tool| (tool.recognizes)(source)).collect()
 }
 
-/// Reads files into plans. Files of one program are one plan, if it has several for a run and they don't contradict each
-/// other; else each is a plan of its own.
+/// Reads files into plans. Files of one program are one plan, if it has several for a run and they don't contradict
+/// each other; else each is a plan of its own. The same holds for the commands of a script.
 ///
 /// # Errors
 /// Everything that is wrong with any of the files.
@@ -81,30 +86,85 @@ pub fn read_files(sources: &[Source]) -> Result<Vec<Import>, Vec<ImportError>> {
     let (mut read, mut errors) = (Vec::new(), Vec::new());
     for source in sources {
         match read_file(source) {
-            Ok((tool, givens)) => read.push((tool, source, givens)),
+            Ok((tool, givens)) => {
+                let commands = givens.chunk_by(|one, next| one.command == next.command);
+                read.extend(commands.map(|givens| (tool, Part { source, givens: givens.to_vec() })));
+            }
             Err(error) => errors.push(error),
         }
     }
     if !errors.is_empty() {
         return Err(errors);
     }
-    let mut groups: Vec<(&'static Tool, Vec<Read<'_>>)> = Vec::new();
-    for (tool, source, givens) in read {
-        let group = groups.iter_mut().find(|(of, files)| {
-            of.name == tool.name
-                && tool.several
-                && files.iter().all(|(_, others)| agree(tool, others, &givens))
-        });
+    let mut groups: Vec<(&'static Tool, Vec<Part<'_>>)> = Vec::new();
+    for (tool, part) in read {
+        let goes_with = |parts: &[Part<'_>]| parts.iter().all(|other| other.goes_with(tool, &part));
+        let group =
+            groups.iter_mut().find(|(of, parts)| of.name == tool.name && tool.several && goes_with(parts));
         match group {
-            Some((_, files)) => files.push((source, givens)),
-            None => groups.push((tool, vec![(source, givens)])),
+            Some((_, parts)) => parts.push(part),
+            None => {
+                // A script loads once for all of its runs.
+                let before = groups.iter().flat_map(|(_, parts)| parts);
+                let mut parts: Vec<Part<'_>> =
+                    before.filter(|other| other.is_load_of(tool, &part)).cloned().collect();
+                parts.sort_by_key(Part::command);
+                parts.dedup_by_key(|part| part.command());
+                parts.push(part);
+                groups.push((tool, parts));
+            }
         }
     }
-    Ok(groups.into_iter().map(|(tool, files)| Import::new(tool, files)).collect())
+    let is_split = |parts: &[Part<'_>]| {
+        let has =
+            |source: &Source, others: &[Part<'_>]| others.iter().any(|other| ptr::eq(other.source, source));
+        let plans_of = |part: &Part<'_>| groups.iter().filter(|(_, others)| has(part.source, others)).count();
+        parts.iter().any(|part| part.command() > 0 && plans_of(part) > 1)
+    };
+    let split: Vec<bool> = groups.iter().map(|(_, parts)| is_split(parts)).collect();
+    let imports = groups.into_iter().zip(split);
+    Ok(imports.map(|((tool, parts), is_split)| Import::new(tool, parts, is_split)).collect())
 }
 
-/// A file and its settings.
-type Read<'a> = (&'a Source, Vec<Given>);
+/// The settings of a file, or of a command of a script.
+#[derive(Clone)]
+struct Part<'a> {
+    source: &'a Source,
+    givens: Vec<Given>,
+}
+
+impl Part<'_> {
+    /// Returns the number of the command in its script; 0 without commands.
+    fn command(&self) -> usize {
+        self.givens.first().map_or(0, |given| given.command)
+    }
+
+    /// Returns the name of the action that the command takes; none if the program has no actions.
+    fn action(&self, tool: &Tool) -> Option<&str> {
+        let last = self.givens.last().filter(|given| given.command > 0)?;
+        let is_action = row_of(tool, &last.name)
+            .is_some_and(|(_, row)| matches!(row.treat, Treat::Fixed(Kind::Translated)));
+        is_action.then_some(last.name.as_str())
+    }
+
+    /// True if two parts can be one plan. Two commands of a script that take one action must have the same settings: an
+    /// option that one of them leaves out has its default there.
+    fn goes_with(&self, tool: &Tool, other: &Self) -> bool {
+        let is_again = ptr::eq(self.source, other.source)
+            && self.action(tool).is_some()
+            && self.action(tool) == other.action(tool);
+        agree(tool, &self.givens, &other.givens, is_again)
+            && (!is_again || agree(tool, &other.givens, &self.givens, true))
+    }
+
+    /// True if the part is the command of the same script that loads for another one.
+    fn is_load_of(&self, tool: &Tool, other: &Self) -> bool {
+        ptr::eq(self.source, other.source)
+            && self.action(tool).is_some_and(|action| action.ends_with(" prepare"))
+            && self.action(tool) != other.action(tool)
+            && self.goes_with(tool, other)
+    }
+}
 
 /// Reads the settings of a file.
 fn read_file(source: &Source) -> Result<(&'static Tool, Vec<Given>), ImportError> {
@@ -126,12 +186,12 @@ fn read_file(source: &Source) -> Result<(&'static Tool, Vec<Given>), ImportError
     }
 }
 
-/// True if no setting of the plan has two values.
-fn agree(tool: &Tool, one: &[Given], other: &[Given]) -> bool {
+/// True if no setting of the plan has two values, and if `other` has all of them where that is demanded.
+fn agree(tool: &Tool, one: &[Given], other: &[Given], demands_all: bool) -> bool {
     one.iter().all(|given| {
         let same = |than: &&Given| (tool.normal)(&given.name) == (tool.normal)(&than.name);
         let is_plans = row_of(tool, &given.name).is_some_and(|(_, row)| row.kind() == Kind::Translated);
-        !is_plans || other.iter().find(same).is_none_or(|than| than.text() == given.text())
+        !is_plans || other.iter().find(same).map_or(!demands_all, |than| than.text() == given.text())
     })
 }
 
@@ -166,27 +226,43 @@ fn shown_name(tool: &Tool, given: &Given) -> String {
 }
 
 impl Import {
-    fn new(tool: &'static Tool, files: Vec<Read<'_>>) -> Self {
+    fn new(tool: &'static Tool, parts: Vec<Part<'_>>, is_split: bool) -> Self {
         let mut draft = Draft::default();
-        for (source, _) in &files {
-            if source.is_latin_1 {
-                draft.note(format!("{} is not UTF-8, and was read as Latin-1", source.name));
-            }
+        let mut sources: Vec<&Source> = parts.iter().map(|part| part.source).collect();
+        sources.dedup_by(|one, other| ptr::eq(*one, *other));
+        for source in sources.iter().filter(|source| source.is_latin_1) {
+            draft.note(format!("{} is not UTF-8, and was read as Latin-1", source.name));
         }
-        let names: Vec<String> = files.iter().map(|(source, _)| source.name.clone()).collect();
+        if is_split {
+            draft.note(split_note(&parts));
+        }
+        let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
         let mut givens: Vec<(Option<String>, Given)> = Vec::new();
-        for (source, of) in files {
-            givens.extend(of.into_iter().map(|given| (Some(source.name.clone()), given)));
+        for part in parts {
+            let name = &part.source.name;
+            givens.extend(part.givens.into_iter().map(|given| (Some(name.clone()), given)));
         }
         let all: Vec<Given> = givens.iter().map(|(_, given)| given.clone()).collect();
         for (name, value) in (tool.defaults)(&all) {
-            if !all.iter().any(|given| (tool.normal)(&given.name) == name) {
+            if !all.iter().any(|given| (tool.normal)(&given.name) == (tool.normal)(name)) {
                 givens.push((None, Given::new(name, value, 0)));
             }
         }
         let settled = settle(tool, &mut draft, &givens);
         draft.origin = String::new();
         (tool.finish)(&mut draft);
+        let lacks_warehouses = !draft.keys.contains_key("warehouses")
+            && settled.iter().any(|(_, setting)| {
+                let row = row_of(tool, &setting.name).map(|(_, row)| row);
+                setting.fate.kind == Kind::NotUnderstood
+                    && row.is_some_and(|row| row.becomes.starts_with("`warehouses`"))
+            });
+        if lacks_warehouses {
+            draft.note(
+                "the number of warehouses is not understood: set warehouses, or a run loads its default into an empty \
+                 database",
+            );
+        }
         let mut notes = std::mem::take(&mut draft.notes);
         notes.extend(draft.place.undriven.map(undriven));
         let amended = |(of, setting): Settled| match of.and_then(|of| draft.amended.get(&of)) {
@@ -194,7 +270,16 @@ impl Import {
             None => setting,
         };
         let settings = settled.into_iter().map(amended).collect();
-        Self { tool, files: names, settings, notes, target: draft.place.url(), draft }
+        Self {
+            tool,
+            files: names,
+            settings,
+            notes,
+            target: draft.place.url(),
+            lacks_warehouses,
+            is_split,
+            draft,
+        }
     }
 
     /// True if the files have a password.
@@ -222,6 +307,22 @@ impl Import {
     pub fn not_understood(&self) -> impl Iterator<Item = &Setting> {
         self.settings.iter().filter(|setting| setting.fate.kind == Kind::NotUnderstood)
     }
+}
+
+/// Returns the sentence about a script whose commands are several plans.
+fn split_note(parts: &[Part<'_>]) -> String {
+    let is_one = parts.iter().zip(parts.iter().skip(1)).all(|(one, next)| ptr::eq(one.source, next.source));
+    let line = |part: &Part<'_>| {
+        let line = part.givens.last().map_or(0, |given| given.line);
+        match is_one {
+            true => format!("line {line}"),
+            false => format!("{}, line {line}", part.source.name),
+        }
+    };
+    format!(
+        "the commands of a script differ in their settings, so each has a plan of its own: this one is of {}",
+        parts.iter().map(line).collect::<Vec<_>>().join(" and ")
+    )
 }
 
 /// A setting, and its name in the table with its group; none for a part of a setting.

@@ -23,7 +23,7 @@ mod tools;
 
 pub use fate::{Fate, Kind};
 pub use import::{Import, ImportError, read_files, tool_of};
-pub use setting::Setting;
+pub use setting::{Setting, shown};
 pub use source::{Source, SourceError};
 pub use table::{Row, Tool};
 pub use tools::TOOLS;

@@ -3,7 +3,7 @@
 use crate::draft::Entry;
 use crate::fate::Kind;
 use crate::import::Import;
-use crate::setting::Setting;
+use crate::setting::{Setting, shown};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -47,8 +47,7 @@ fn comment(out: &mut String, first: &str, text: &str) {
     let mut begin = format!("# {first}");
     let indent = format!("# {}", " ".repeat(first.chars().count()));
     let mut length = begin.chars().count();
-    // A name of a file may have any letter.
-    let text = text.replace(char::is_control, "?");
+    let text = shown(text);
     for word in text.split(' ') {
         let word_length = word.chars().count();
         if length + word_length + 1 > WIDTH && length > indent.len() {
@@ -77,6 +76,11 @@ impl Import {
         let _ = writeln!(out, "\n{}", target(self));
         if self.has_password() {
             comment(&mut out, "", "The password stands nowhere here: set LYDITE_PASSWORD to it.");
+        }
+        if self.lacks_warehouses {
+            out.push_str(
+                "# warehouses = NUMBER: set it, the files don't say it in a way that Lydite understands\n",
+            );
         }
         let place = |key: &str| ORDER.iter().position(|known| *known == key).unwrap_or(ORDER.len());
         let mut keys: Vec<(&&str, &Entry)> =
@@ -133,11 +137,12 @@ fn settings(out: &mut String, import: &Import) {
         let _ = writeln!(out, "# {}:", kind.words());
         for setting in of {
             let place = match (setting.line, &setting.file) {
-                (Some(line), Some(file)) if import.files.len() > 1 => format!("{file}:{line} "),
-                (Some(line), _) => format!("line {line} "),
-                (None, _) => "default ".to_owned(),
+                (Some(line), Some(file)) if import.files.len() > 1 => format!("{file}:{line}"),
+                (Some(line), _) => format!("line {line}"),
+                (None, _) => "default".to_owned(),
             };
-            comment(out, "  ", &format!("{place}{}: {}", setting.name, setting.fate.text));
+            let mark = if kind == Kind::NotUnderstood { ":" } else { "" };
+            comment(out, "  ", &format!("{place}{mark} {}", setting.sentence_without_place()));
         }
     }
 }

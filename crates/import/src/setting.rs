@@ -1,6 +1,6 @@
 //! Settings of a file with what became of them, as messages show them.
 
-use crate::fate::Fate;
+use crate::fate::{Fate, Kind};
 
 /// Longest name of a setting that messages repeat.
 const LONGEST_NAME: usize = 60;
@@ -16,6 +16,33 @@ pub struct Setting {
     pub name: String,
     /// Fate of the setting.
     pub fate: Fate,
+}
+
+impl Setting {
+    /// Returns what became of the setting as a line of its own, with its place.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let fate = self.sentence_without_place();
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{}, line {line}: {fate}", shown(file)),
+            _ => fate,
+        }
+    }
+
+    /// Returns what became of the setting. Reasons of settings that are not understood are predicates.
+    pub(crate) fn sentence_without_place(&self) -> String {
+        match (self.fate.kind, self.name.as_str()) {
+            (Kind::NotUnderstood, "…") => format!("the text there {}", self.fate.text),
+            (Kind::NotUnderstood, name) => format!("{name} {}", self.fate.text),
+            (_, name) => format!("{name}: {}", self.fate.text),
+        }
+    }
+}
+
+/// Returns a name of a file as messages have it. A name of a file may have any letter, also ends of lines.
+#[must_use]
+pub fn shown(file: &str) -> String {
+    file.replace(char::is_control, "?")
 }
 
 /// Returns a name of a setting as messages have it: what does not look like a name may be a part of a password.

@@ -2,7 +2,7 @@
 
 use lydite_database::secret;
 use lydite_families::{Family, families};
-use lydite_import::{Source, tool_of};
+use lydite_import::{Source, shown, tool_of};
 use lydite_report::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -212,10 +212,13 @@ pub struct Entries {
 fn foreign(bytes: &[u8], path: &Path) -> Option<String> {
     let file = path.display().to_string();
     let tool = tool_of(&Source::from_bytes(file.as_str(), bytes).ok()?)?;
+    // A stream is used up, and a name of a file may have ends of lines.
+    let can_not_be_typed = file == "-" || file.starts_with("/dev/") || file.contains(char::is_control);
+    let argument = if can_not_be_typed { "FILE".into() } else { shell_words::quote(&file) };
     Some(format!(
-        "--config {file}: is a configuration of {}: make a plan of it with: lydite import {} -o plan.toml",
+        "--config {}: is a configuration of {}: make a plan of it with: lydite import {argument} -o plan.toml",
+        shown(&file),
         tool.name,
-        shell_words::quote(&file)
     ))
 }
 

@@ -232,6 +232,16 @@ fn finish(draft: &mut Draft) {
     for group in draft.groups("warmup").into_iter().filter(|group| *group != first) {
         draft.amend("work/warmup", group, Fate::dropped("BenchBase warms up before the first work alone"));
     }
+    let is_disabled = |work: &Work| work.rate == Some(Milli(0));
+    if works.iter().all(is_disabled) {
+        // A run refuses the rate, so nobody measures at full speed by accident.
+        draft.derive("mode", "open", "rate");
+        draft.note(
+            "every work is disabled, so BenchBase sends no transaction: set rate to one that it shall have, or set mode = \
+             \"direct\" without a rate",
+        );
+        return settle_works(draft, works, true);
+    }
     let factor = wait_factor(draft);
     let rated = works.iter().filter(|work| work.rate.is_some_and(|rate| rate.0 > 0)).count();
     let unlimited = works.iter().filter(|work| work.rate.is_none()).count();
@@ -265,16 +275,37 @@ fn finish(draft: &mut Draft) {
             false
         }
     };
-    if let [work] = works.as_slice() {
-        single(draft, work, has_rate);
-    } else {
-        phases(draft, works, has_rate);
-    }
+    let works = if has_rate { works } else { without_disabled(draft, works) };
+    settle_works(draft, works, has_rate);
     if has_rate {
         draft.note(
             "an open loop forgets no request: if the rate stands for \"as fast as possible\", set mode = \"direct\", and take \
              out rate and arrival",
         );
+    }
+}
+
+/// Takes out works that are disabled: without a rate of their own they would run at full speed.
+fn without_disabled(draft: &mut Draft, works: Vec<Work>) -> Vec<Work> {
+    let (disabled, works): (Vec<Work>, Vec<Work>) =
+        works.into_iter().partition(|work| work.rate == Some(Milli(0)));
+    for work in &disabled {
+        let reason = "a pause needs mode = \"open\": the work is left out";
+        for name in ["work/rate", "work/time", "work/weights", "work/active_terminals"] {
+            draft.amend(name, work.group, Fate::none(reason));
+        }
+    }
+    if !disabled.is_empty() {
+        draft.note("works that are disabled are left out: a pause is a phase with rate = 0, which needs mode = \"open\"");
+    }
+    works
+}
+
+/// Sets the keys of a plan with one work, or makes a phase of each of several.
+fn settle_works(draft: &mut Draft, works: Vec<Work>, has_rate: bool) {
+    match works.as_slice() {
+        [work] => single(draft, work, has_rate),
+        _ => phases(draft, works, has_rate),
     }
 }
 

@@ -233,7 +233,7 @@ fn mix(draft: &mut Draft) {
         Some(mix) => draft.derive("mix", mix, "the weights"),
         None => {
             for name in SHARES {
-                draft.amend(name, 0, Fate::unknown("the shares sum to more than 100"));
+                draft.amend(name, 0, Fate::unknown("sums to more than 100 with the other shares"));
             }
         }
     }

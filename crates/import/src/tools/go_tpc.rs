@@ -186,17 +186,18 @@ fn normal(name: &str) -> String {
 fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     let mut found = Vec::new();
     let mut has_other = false;
-    for call in lines::calls(source, is_program) {
+    for (at, call) in lines::calls(source, is_program).into_iter().enumerate() {
         if !call.has("tpcc") {
             has_other |= call.has_any(&WORKLOADS);
             continue;
         }
         let action = call.command(&ACTIONS);
-        found.extend(of(&call).into_iter().map(|given| match OF_ACTION.contains(&given.name.as_str()) {
-            true => Given { name: format!("{action} {}", given.name), ..given },
-            false => given,
-        }));
-        found.push(Given::new(format!("tpcc {action}"), "", call.line()));
+        let mut settings = of(&call);
+        for given in settings.iter_mut().filter(|given| OF_ACTION.contains(&given.name.as_str())) {
+            given.name = format!("{action} {}", given.name);
+        }
+        settings.push(Given::new(format!("tpcc {action}"), "", call.line()));
+        found.extend(settings.into_iter().map(|given| given.in_command(at + 1)));
     }
     match found.is_empty() && has_other {
         true => Err(SourceError::OtherWorkload("another workload of go-tpc than tpcc")),

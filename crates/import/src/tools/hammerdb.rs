@@ -30,13 +30,7 @@ pub(crate) static TOOL: Tool = Tool {
     recognizes: |source| form(&source.text).is_some(),
     read,
     normal,
-    defaults: |given| {
-        let runs = given.iter().any(|given| ["vurun", "loadscript"].contains(&given.name.as_str()));
-        match runs {
-            true => vec![("driver", "timed"), ("rampup", "2"), ("duration", "5"), ("keyandthink", "false")],
-            false => Vec::new(),
-        }
-    },
+    defaults,
     finish,
 };
 
@@ -277,6 +271,58 @@ fn form(text: &str) -> Option<Form> {
         return Some(Form::Python);
     }
     text.lines().any(|line| begins(line, &[' ', '\t'])).then_some(Form::Tcl)
+}
+
+/// Returns the place of a database that HammerDB takes by itself; nothing of one that Lydite does not drive.
+fn place_by_default(prefix: &str) -> &'static [(&'static str, &'static str)] {
+    match prefix {
+        "pg_" => &[("pg_host", "localhost"), ("pg_port", "5432"), ("pg_user", "tpcc"), ("pg_dbase", "tpcc")],
+        "mysql_" => &[
+            ("mysql_host", "127.0.0.1"),
+            ("mysql_port", "3306"),
+            ("mysql_user", "root"),
+            ("mysql_dbase", "tpcc"),
+        ],
+        "maria_" => &[
+            ("maria_host", "127.0.0.1"),
+            ("maria_port", "3306"),
+            ("maria_user", "root"),
+            ("maria_dbase", "tpcc"),
+        ],
+        _ => &[],
+    }
+}
+
+/// Returns the prefix of the database that the files name, themselves or by their settings. HammerDB's own default is
+/// none that Lydite drives.
+fn prefix_of(given: &[Given]) -> Option<&'static str> {
+    let mut named = given.iter().rev().filter(|given| given.name == "dbset db");
+    match named.next() {
+        Some(db) => {
+            let db = Product::named(db.text())?;
+            PREFIXES.iter().find(|(_, name)| Product::named(name).is_some_and(|product| product == db))
+        }
+        None => PREFIXES.iter().find(|(prefix, _)| given.iter().any(|given| given.name.starts_with(prefix))),
+    }
+    .map(|(prefix, _)| *prefix)
+}
+
+fn defaults(given: &[Given]) -> Vec<(&'static str, &'static str)> {
+    let has = |names: &[&str]| given.iter().any(|given| names.contains(&given.name.as_str()));
+    let mut all = prefix_of(given).map_or_else(Vec::new, |prefix| place_by_default(prefix).to_vec());
+    if has(&["buildschema"]) {
+        all.extend([("count_ware", "1"), ("num_vu", "1")]);
+    }
+    if has(&["vurun", "loadscript"]) {
+        all.extend([
+            ("driver", "timed"),
+            ("rampup", "2"),
+            ("duration", "5"),
+            ("keyandthink", "false"),
+            ("vuset vu", "1"),
+        ]);
+    }
+    all
 }
 
 fn normal(name: &str) -> String {

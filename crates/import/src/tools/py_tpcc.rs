@@ -55,7 +55,10 @@ const SHOWS: &str = "`--observe` and the live view show more";
 const OTHER_DRIVER: &str = "there is no URL for that database";
 
 static ROWS: &[Row] = &[
-    Row::plan("[DRIVER]", "the URL's scheme", Draft::product),
+    Row::plan("[DRIVER]", "the URL's scheme", |draft, given| {
+        draft.keep("section", 0, "read");
+        draft.product(given)
+    }),
     Row::plan("SYSTEM", "the URL's scheme", Draft::product),
     Row::plan("--config", "nothing, if that file is given too", |draft, _| {
         draft.keep("config", 0, "named");
@@ -169,8 +172,8 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
         }
         return Ok(found);
     }
-    for call in lines::calls(source, is_program) {
-        found.extend(lines::flags(
+    for (at, call) in lines::calls(source, is_program).into_iter().enumerate() {
+        let settings = lines::flags(
             &call,
             |name| {
                 !["--reset", "--stop-on-error", "--no-load", "--no-execute", "--print-config", "--debug"]
@@ -186,7 +189,8 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
                     false => Given::computed("SYSTEM", "is no driver that Lydite knows", word.line),
                 })
             },
-        ));
+        );
+        found.extend(settings.into_iter().map(|given| given.in_command(at + 1)));
     }
     Ok(found)
 }
@@ -199,7 +203,14 @@ fn finish(draft: &mut Draft) {
         draft.derive("mode", "direct", "clients wait for nothing");
         draft.derive("warmup", "0s", "py-tpcc has none");
     }
-    if draft.kept("config", 0).is_some() && draft.place.hosts.is_empty() && draft.place.file.is_none() {
+    if draft.kept("config", 0).is_some() && draft.kept("section", 0).is_some() {
+        draft.amend(
+            "--config",
+            0,
+            Fate::translated("the settings of the connection's file, which is given too"),
+        );
+    } else if draft.kept("config", 0).is_some() && draft.place.hosts.is_empty() && draft.place.file.is_none()
+    {
         draft.note("--config names a file with the connection: import both together");
     }
 }

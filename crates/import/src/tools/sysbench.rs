@@ -198,16 +198,17 @@ fn normal(name: &str) -> String {
 
 fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     let mut found = Vec::new();
-    for call in lines::calls(source, is_program) {
+    for (at, call) in lines::calls(source, is_program).into_iter().enumerate() {
         let command = call.command(&COMMANDS);
-        found.extend(of_call(&call).into_iter().map(|given| {
+        let mut settings = of_call(&call);
+        for given in &mut settings {
             let option = given.name.replace('_', "-");
-            match OF_COMMAND.contains(&option.as_str()) {
-                true => Given { name: format!("{command} {option}"), ..given },
-                false => given,
+            if OF_COMMAND.contains(&option.as_str()) {
+                given.name = format!("{command} {option}");
             }
-        }));
-        found.push(Given::new(format!("tpcc.lua {command}"), "", call.line()));
+        }
+        settings.push(Given::new(format!("tpcc.lua {command}"), "", call.line()));
+        found.extend(settings.into_iter().map(|given| given.in_command(at + 1)));
     }
     match found.is_empty() {
         true => Err(SourceError::OtherWorkload("another script of sysbench than tpcc.lua")),

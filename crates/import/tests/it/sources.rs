@@ -17,7 +17,7 @@ fn what_is_no_configuration_is_named_with_what_was_looked_for() {
         (b" \n\t\n", "is empty"),
         (b"\x7fELF\x00\x01\x02", "is not text"),
         (b"SQLite format 3\0 and so on", "is a database file"),
-        (b"dear diary, nothing happened", "is no configuration that Lydite knows: looked for BenchBase"),
+        (b"dear diary, nothing happened", "is no configuration that Lydite knows: name a file of BenchBase"),
         (b"go-tpc tpcc run\n./tpcc.lua run\n", "has settings of go-tpc and of sysbench-tpcc"),
         (b"<parameters>", "ends before its elements do"),
         (b"<parameters/>", "has no setting"),
@@ -79,4 +79,25 @@ fn a_setting_that_is_unknown_is_named_with_the_nearest_one() {
         unknown,
         ["warehuoses is a setting of Dike that Lydite does not know: did you mean warehouses?"]
     );
+}
+
+#[test]
+fn ends_of_lines_in_a_name_of_a_file_stay_within_comments_and_messages() {
+    let name = "w\nrate = 5\n#.sh";
+    let source = |text: &str| Source::from_bytes(name, text.as_bytes()).unwrap();
+    let plans =
+        read_files(&[source("go-tpc tpcc run -T 4 --colour=1\n"), source("go-tpc tpcc run -T 5\n")]).unwrap();
+    assert_eq!(plans.len(), 2);
+    for plan in &plans {
+        assert!(!plan.toml().lines().any(|line| line.starts_with("rate")), "{}", plan.toml());
+        for setting in plan.not_understood() {
+            let begin = "w?rate = 5?#.sh, line 1: --colour is a setting of go-tpc";
+            assert!(setting.sentence().starts_with(begin), "{}", setting.sentence());
+        }
+    }
+    for text in ["nothing", "<parameters>", "go-tpc tpcc run\n./tpcc.lua run\n"] {
+        let errors: Vec<String> =
+            read_files(&[source(text)]).unwrap_err().iter().map(ToString::to_string).collect();
+        assert!(errors.iter().all(|error| !error.contains('\n')), "{errors:?}");
+    }
 }

@@ -5,7 +5,7 @@ use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{complain, print, reserve_stdout};
 use lydite_console::shell::typed;
 use lydite_console::write::write;
-use lydite_import::{Import, Kind, Setting, Source, read_files};
+use lydite_import::{Import, Kind, Source, read_files, shown};
 use lydite_plan::destination::Destination;
 use lydite_plan::entries::Entries;
 use lydite_plan::{Plan, PlanError, keys};
@@ -16,6 +16,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+/// Name of a plan in commands.
+const PLAN: &str = "plan.toml";
 /// Keys of a plan that shape a load, and the flags of `lydite load`.
 const LOAD_FLAGS: [(&str, &str); 5] = [
     ("warehouses", "-w"),
@@ -35,16 +37,21 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
     }
     let imports = read_files(&sources(args)?)
         .map_err(|errors| Failure::Usage(errors.iter().map(ToString::to_string).collect()))?;
-    if output.is_some() && imports.len() > 1 {
-        return Err(Failure::usage(format!(
-            "--output: takes one plan, and these files are {}: import them one by one",
-            imports.len()
-        )));
+    if let Some(import) = imports.iter().find(|import| import.is_split) {
+        let files = shown(&import.files.join(", "));
+        complain(&format!("{files}: its commands make several plans, since their settings differ"));
     }
+    let number = |path: &Path, at: usize| numbered(path, at + 1, imports.len());
+    let outputs: Vec<Option<PathBuf>> =
+        (0..imports.len()).map(|at| output.map(|path| number(path, at))).collect();
+    check_outputs(&outputs, json.as_ref())?;
+    let files: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let mut plans = Vec::new();
-    for import in &imports {
+    for (at, (import, output)) in imports.iter().zip(&outputs).enumerate() {
+        let output = output.as_deref();
         let toml = import.toml();
-        let plan = Imported::new(import, &toml, output);
+        let commands = commands(import, &files, &number(Path::new(PLAN), at), output);
+        let plan = Imported::new(import, &toml, commands);
         let text = format!("{toml}{}", plan.commands_as_comment());
         match output {
             Some(path) => {
@@ -54,7 +61,7 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
             None => print(&text)?,
         }
         for setting in import.not_understood() {
-            complain(&format!("{}: not understood: {}", place(setting), setting.fate.text));
+            complain(&setting.sentence());
         }
         for problem in &plan.problems {
             complain(&format!("lydite run refuses the plan as it is: {problem}"));
@@ -72,8 +79,7 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
 fn check_places(args: &ImportArgs, output: Option<&Path>, json: Option<&Destination>) -> Outcome {
     let mut errors = Vec::new();
     if let Some(path) = output.filter(|path| path.symlink_metadata().is_ok()) {
-        errors
-            .push(format!("--output: {} exists, and is never overwritten: name a new file", path.display()));
+        errors.push(exists(path));
     }
     if let Some(place) = json {
         let files = args.files.iter().map(PathBuf::as_path).chain(output);
@@ -90,6 +96,42 @@ fn check_places(args: &ImportArgs, output: Option<&Path>, json: Option<&Destinat
     if errors.is_empty() { Ok(()) } else { Err(Failure::Usage(errors)) }
 }
 
+/// Returns the error about a file that exists.
+fn exists(path: &Path) -> String {
+    let path = path.display().to_string();
+    format!("--output: {} exists, and is never overwritten: name a new file", shown(&path))
+}
+
+/// Rejects files of plans that exist, and those that the document of `--json` would overwrite.
+fn check_outputs(outputs: &[Option<PathBuf>], json: Option<&Destination>) -> Outcome {
+    for path in outputs.iter().flatten() {
+        if path.symlink_metadata().is_ok() {
+            return Err(Failure::usage(exists(path)));
+        }
+        if let Some(place) = json.filter(|place| Destination::new(path).is(place)) {
+            return Err(Failure::usage(format!(
+                "--json: {} is a file of this import: name another one",
+                place.shown()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the file of a plan: `plan.toml`, or `plan-1.toml` and so on if there are several.
+fn numbered(path: &Path, number: usize, plans: usize) -> PathBuf {
+    if plans < 2 {
+        return path.to_owned();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
 /// Reads the files.
 fn sources(args: &ImportArgs) -> Result<Vec<Source>, Failure> {
     let (mut sources, mut errors) = (Vec::new(), Vec::new());
@@ -100,7 +142,7 @@ fn sources(args: &ImportArgs) -> Result<Vec<Source>, Failure> {
         };
         match read {
             Ok(source) => sources.push(source),
-            Err(error) => errors.push(format!("{name}: {error}")),
+            Err(error) => errors.push(format!("{}: {error}", shown(&name))),
         }
     }
     if errors.is_empty() { Ok(sources) } else { Err(Failure::Usage(errors)) }
@@ -116,14 +158,6 @@ fn write_new(path: &Path, text: &str) -> Outcome {
         let _ = fs::remove_file(path);
         failed(error)
     })
-}
-
-/// Returns the place and name of a setting.
-fn place(setting: &Setting) -> String {
-    match (&setting.file, setting.line) {
-        (Some(file), Some(line)) => format!("{file}, line {line}, {}", setting.name),
-        _ => setting.name.clone(),
-    }
 }
 
 /// The document of `--json`.
@@ -162,9 +196,8 @@ struct Settled<'a> {
 }
 
 impl<'a> Imported<'a> {
-    fn new(import: &'a Import, toml: &str, output: Option<&Path>) -> Self {
-        let plan = import.plan();
-        let settled = |setting: &'a Setting| Settled {
+    fn new(import: &'a Import, toml: &str, commands: Vec<String>) -> Self {
+        let settled = |setting: &'a lydite_import::Setting| Settled {
             file: setting.file.as_deref(),
             line: setting.line,
             name: &setting.name,
@@ -176,8 +209,8 @@ impl<'a> Imported<'a> {
             files: &import.files,
             target: import.target.as_deref(),
             password_left_out: import.has_password(),
-            commands: commands(import, &plan, output),
-            plan,
+            commands,
+            plan: import.plan(),
             settings: import.settings.iter().map(settled).collect(),
             notes: &import.notes,
             problems: problems(toml),
@@ -192,6 +225,7 @@ impl<'a> Imported<'a> {
     /// Returns what the user needs to know of a plan that is in a file.
     fn summary(&self, path: &Path) -> String {
         let mut text = format!("{}: a plan of {} ({})\n", path.display(), self.tool, self.files.join(", "));
+        text = shown(text.trim_end()) + "\n";
         // Writing to a string can't fail.
         let _ = writeln!(text, "target: {}", self.target.unwrap_or("none: name one behind the commands"));
         let kinds = [Kind::Translated, Kind::Dropped, Kind::NoCounterpart, Kind::NotUnderstood, Kind::Secret];
@@ -203,7 +237,7 @@ impl<'a> Imported<'a> {
             .collect();
         let _ = writeln!(text, "settings: {}; all are in the file", counts.join(", "));
         for note in self.notes {
-            let _ = writeln!(text, "note: {note}");
+            let _ = writeln!(text, "note: {}", shown(note));
         }
         self.commands.iter().for_each(|command| {
             let _ = writeln!(text, "{command}");
@@ -212,9 +246,20 @@ impl<'a> Imported<'a> {
     }
 }
 
-/// Returns the commands to go on with. Without `output` the first one writes the plan.
-fn commands(import: &Import, plan: &Map<String, Value>, output: Option<&Path>) -> Vec<String> {
-    let file = output.unwrap_or(Path::new("plan.toml")).display().to_string();
+/// Returns a file as an argument of the next import. A stream can be read once, so a placeholder stands for it.
+fn argument(file: &str) -> String {
+    let is_stream = file == "-" || file == "/dev/stdin" || file.starts_with("/dev/fd/");
+    match file {
+        _ if is_stream => "FILE".to_owned(),
+        file if file.starts_with('-') => typed(&format!("./{file}")).into_owned(),
+        file => typed(file).into_owned(),
+    }
+}
+
+/// Returns the commands to go on with. Without `output` the first one imports `files` and writes `made`.
+fn commands(import: &Import, files: &[String], made: &Path, output: Option<&Path>) -> Vec<String> {
+    let plan = import.plan();
+    let file = output.unwrap_or(made).display().to_string();
     let target =
         import.target.as_deref().map_or_else(|| "URL".to_owned(), |target| typed(target).into_owned());
     let mut load = format!("lydite load {target}");
@@ -226,13 +271,15 @@ fn commands(import: &Import, plan: &Map<String, Value>, output: Option<&Path>) -
     }
     let mut commands = Vec::new();
     if output.is_none() {
-        let files: Vec<_> = import.files.iter().map(|file| typed(file)).collect();
-        commands.push(format!("lydite import {} -o {file}", files.join(" ")));
+        let files: Vec<String> = files.iter().map(|file| argument(file)).collect();
+        commands.push(format!("lydite import {} -o {PLAN}", files.join(" ")));
     }
     if import.has_password() {
         commands.push("read -rs LYDITE_PASSWORD && export LYDITE_PASSWORD".to_owned());
     }
-    if plan.contains_key("warehouses") {
+    if import.lacks_warehouses {
+        commands.push(format!("{load} -w NUMBER"));
+    } else if plan.contains_key("warehouses") {
         commands.push(load);
     }
     let url = if import.target.is_some() { "" } else { "URL " };

@@ -62,9 +62,10 @@ fn an_import_overwrites_nothing_and_rejects_what_it_can_not_write() {
     );
     fs::write(&one, "go-tpc tpcc run -p hunter2\n").unwrap();
     fs::write(&other, "db=mysql\nhost=h\nset=d\npassword=hunter2\n").unwrap();
+    fs::write(directory.path().join("plan-2.toml"), "mine").unwrap();
     let ended = lydite(&["import", text(&one), text(&other), "-o", text(&plan)]).code(2);
-    assert!(ended.only_error().contains("takes one plan, and these files are 2"), "{ended:?}");
-    assert!(!plan.exists());
+    assert!(ended.only_error().contains("plan-2.toml exists, and is never overwritten"), "{ended:?}");
+    assert!(!plan.exists() && !directory.path().join("plan-1.toml").exists());
     fs::write(&plan, "mine").unwrap();
     let ended = lydite(&["import", text(&one), "-o", text(&plan)]).code(2);
     assert!(ended.only_error().contains("exists, and is never overwritten"), "{ended:?}");
@@ -75,6 +76,34 @@ fn an_import_overwrites_nothing_and_rejects_what_it_can_not_write() {
     let missing = directory.path().join("none");
     let ended = lydite(&["import", text(&missing), text(&directory.path().join("."))]).code(2);
     assert_eq!(ended.errors().len(), 2, "{ended:?}");
+}
+
+#[test]
+fn commands_of_a_script_with_different_settings_become_plans_of_their_own() {
+    let directory = scratch();
+    let (script, plan) = (directory.path().join("two.sh"), directory.path().join("plan.toml"));
+    fs::write(&script, "go-tpc tpcc run -H h -T 16\ngo-tpc tpcc run -H h -T 32\n").unwrap();
+    let ended = lydite(&["import", text(&script), "-o", text(&plan)]).code(0);
+    assert!(ended.stderr.contains("two.sh: its commands make several plans"), "{ended:?}");
+    for (name, terminals) in [("plan-1.toml", 16), ("plan-2.toml", 32)] {
+        let plan: toml::Table =
+            fs::read_to_string(directory.path().join(name)).unwrap().parse().expect("a plan");
+        assert_eq!(plan["terminals"].as_integer(), Some(terminals));
+    }
+    assert!(!plan.exists());
+}
+
+#[test]
+fn ends_of_lines_in_a_name_of_a_file_stay_within_the_comments() {
+    let directory = scratch();
+    let (file, plan) = (directory.path().join("w\nrate = 5\n#.sh"), directory.path().join("plan.toml"));
+    fs::write(&file, "go-tpc tpcc run -H h --colour=1\n").unwrap();
+    let ended = lydite(&["import", text(&file)]).code(0);
+    let read: toml::Table = ended.stdout.parse().expect("the standard output is a plan");
+    assert!(!read.contains_key("rate"), "{ended:?}");
+    assert!(ended.stdout.contains(r"w\012rate = 5\012#.sh'"), "{ended:?}");
+    assert_eq!(ended.errors().len(), 1, "{ended:?}");
+    lydite(&["import", text(&file), "-o", text(&plan)]).code(0);
 }
 
 /// Runs a command with this text in a pipe on its standard input.
@@ -97,7 +126,8 @@ fn a_pipe_is_a_file_too() {
         let plan: toml::Table = stdout.parse().expect("the standard output is a plan");
         assert_eq!(plan["warehouses"].as_integer(), Some(3));
         assert_eq!(plan["terminals"].as_integer(), Some(5));
-        assert!(stderr.contains(&format!("{name}, line 1, --colour: not understood")), "{stderr}");
+        assert!(stderr.contains(&format!("{name}, line 1: --colour is a setting of")), "{stderr}");
+        assert!(stdout.contains("lydite import FILE -o plan.toml"), "{stdout}");
         assert!(!format!("{stdout}{stderr}").contains(PASSWORD));
         let (code, _, stderr) = piped(&["import", name], "");
         assert_eq!(code, Some(2));
@@ -106,7 +136,7 @@ fn a_pipe_is_a_file_too() {
     let (code, _, stderr) = piped(&["run", "-c", "-"], LINE);
     assert_eq!(code, Some(2));
     assert!(
-        stderr.contains("is a configuration of sysbench-tpcc") && stderr.contains("lydite import -"),
+        stderr.contains("is a configuration of sysbench-tpcc") && stderr.contains("lydite import FILE"),
         "{stderr}"
     );
     assert!(!stderr.contains(PASSWORD));
@@ -138,6 +168,7 @@ fn an_imported_url_is_the_one_that_a_command_understands() {
 /// Files whose plans `lydite run` refuses as they are, with a part of the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("benchmarksql/six-oracle.in", "--tx procedures is not offered by gemel"),
+    ("benchbase/disabled.in", "rate: \\\"0\\\" must be more than 0"),
     ("hammerdb/maria-tls.in", "ssl-ca=/nonexistent/certs/ca-cert.pem: no such file or directory"),
 ];
 
