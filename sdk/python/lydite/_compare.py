@@ -96,9 +96,10 @@ def compare(
     """
     if "json" in flags:
         raise ValueError("json: the document is returned: write it with json.dump(comparison.raw, …)")
-    with Files(all_of(a)) as of_a, Files(all_of(b)) as of_b:
-        sides = [f"--a={path}" for path in of_a.paths] + [f"--b={path}" for path in of_b.paths]
+    with Files(all_of(a), "a") as of_a, Files(all_of(b), "b") as of_b:
+        sides = [f"--a={path}" for path in of_a.paths()] + [f"--b={path}" for path in of_b.paths()]
         code, text, said = call(["compare", *sides, *arguments(flags), "--json=-"])
+        text, said = (of_a.shortened(of_b.shortened(printed)) for printed in (text, said))
     if code == 0:
         return Comparison.of(parsed(text))
     try:

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import tempfile
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -15,6 +16,9 @@ from ._result import Result
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
     import polars  # type: ignore[import-not-found,unused-ignore]
+
+#: The tables of `lydite export`.
+TABLES = ("runs", "series", "transactions", "phases", "phase_transactions", "statements", "observed")
 
 #: A result, or the path of one; also the directory of a sweep.
 Source = Union[Result, str, "os.PathLike[str]"]
@@ -34,28 +38,55 @@ _REAL_ENDS = ("_ms", "_s", "_percent")
 class Files:
     """Files of results. Those that are not on the disk are written for the time of a `with` statement."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[Source], kind: str = "run") -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="lydite-")
-        self.paths: List[Path] = []
-        for number, source in enumerate(sources, 1):
-            if not isinstance(source, Result):
-                self.paths.append(Path(source))
-            elif source.path is not None and source.path.is_file():
-                self.paths.append(source.path)
-            else:
-                path = Path(self._scratch.name, f"run-{number}.json")
-                path.write_text(json.dumps(source.raw), encoding="utf-8")
-                self.paths.append(path)
+        given = [_path_of(source) for source in sources]
+        # As deep as the given paths climb.
+        climbs = max((_climb(path) for path in given if path is not None), default=0)
+        #: Directory of the files that are written here.
+        self._place = Path(self._scratch.name, *[Path(self._scratch.name).name] * climbs)
+        self._place.mkdir(parents=True, exist_ok=True)
+        #: Each file as the caller knows it, and True if it is written here.
+        self._names: List[Tuple[Path, bool]] = []
+        # Names that `beside` links.
+        taken = {path.parts[0] for path in given if path is not None and path.parts}
+        for number, (source, path) in enumerate(zip(sources, given), 1):
+            if path is not None or not isinstance(source, Result):
+                self._names.append((path or Path(), False))
+                continue
+            name = next(name for at in count(number) if (name := f"{kind}-{at}.json") not in taken)
+            taken.add(name)
+            (self._place / name).write_text(json.dumps(source.raw), encoding="utf-8")
+            self._names.append((Path(name), True))
 
-    def short(self) -> Tuple[List[Path], Optional[Path]]:
-        """Returns the paths as tables shall name them, with the directory that they are relative to.
+    def paths(self) -> List[Path]:
+        """Returns paths that are right in the current directory."""
+        return [self._place / name if written else name for name, written in self._names]
 
-        Files of this value have no names that mean anything, so they are named without their directory.
+    def shortened(self, text: str) -> str:
+        """Returns a text about `paths` with the names that the caller knows."""
+        return text.replace(f"{self._place}{os.sep}", "")
+
+    def beside(self) -> Tuple[List[Path], Optional[Path]]:
+        """Returns the names that the caller knows, and the directory in which they are right.
+
+        Tables have the paths as the program got them. So given paths are linked into the directory of written files.
         """
-        place = Path(self._scratch.name)
-        if any(path.parent != place for path in self.paths):
-            return self.paths, None
-        return [path.relative_to(place) for path in self.paths], place
+        if not any(written for _, written in self._names):
+            return self.paths(), None
+        return [name if written else self._linked(name) for name, written in self._names], self._place
+
+    def _linked(self, path: Path) -> Path:
+        """Makes a given path right in the directory of the written files."""
+        climb = _climb(path)
+        if path.is_absolute() or len(path.parts) == climb:
+            # A directory above has no name that could be linked.
+            return path.absolute()
+        up = Path(*[os.pardir] * climb)
+        link = Path(os.path.normpath(self._place / up), path.parts[climb])
+        if not os.path.lexists(link):
+            link.symlink_to(Path(os.path.realpath(up), path.parts[climb]))
+        return path
 
     def __enter__(self) -> Files:
         return self
@@ -64,9 +95,24 @@ class Files:
         self._scratch.cleanup()
 
 
+def _path_of(source: Source) -> Optional[Path]:
+    """Returns the path of a source; None for a result without a file."""
+    if not isinstance(source, Result):
+        return Path(source)
+    return source.path if source.path is not None and source.path.is_file() else None
+
+
+def _climb(path: Path) -> int:
+    """Returns the number of directories that a path goes up first."""
+    return next((at for at, part in enumerate(path.parts) if part != os.pardir), len(path.parts))
+
+
 def all_of(sources: Union[Source, Sequence[Source]]) -> List[Source]:
-    """Returns one or several sources as a list."""
-    return [sources] if isinstance(sources, (Result, str, os.PathLike)) else list(sources)
+    """Returns one or several sources as a list. Raises `ValueError` if there are none."""
+    found = [sources] if isinstance(sources, (Result, str, os.PathLike)) else list(sources)
+    if not found:
+        raise ValueError("no results: name a result, a path, or a list of them")
+    return found
 
 
 def export(
@@ -77,17 +123,22 @@ def export(
 ) -> str:
     """Runs `lydite export`, and returns what it prints: the document, or a line for each file if there is an `output_path`.
 
+    `what` is one table or several; None is all. Raises `ValueError` without results, and for a table that there is not.
+
     >>> import lydite
     >>> r = lydite.run("null:", duration="200ms", warmup=0)
     >>> lydite.export(r, "csv", what="series").splitlines()[0].split(",")[:5]
     ['run', 'label', 'time', 'window', 'second']
     """
-    names = [] if what is None else [what] if isinstance(what, str) else list(what)
+    names = [] if what is None else what.split(",") if isinstance(what, str) else list(what)
+    for name in names:
+        if name not in TABLES:
+            raise ValueError(f"what={name!r}: the tables are {', '.join(TABLES)}")
     words = ["export", f"--to={to}", *(f"--what={name}" for name in names)]
     if output_path is not None:
         words.append(f"--output={os.path.join(os.getcwd(), os.fspath(output_path))}")
     with Files(all_of(results)) as at:
-        paths, place = at.short()
+        paths, place = at.beside()
         return output([*words, "--", *(str(path) for path in paths)], cwd=place)
 
 
@@ -101,9 +152,10 @@ def _is_real(name: str) -> bool:
 
 
 def to_pandas(results: Union[Source, Sequence[Source]], what: str = "series") -> pandas.DataFrame:
-    """Returns a table of results as a pandas DataFrame; `what` is one of those of `lydite export --what`.
+    """Returns a table of results as a pandas DataFrame; `what` is one of the tables of `lydite export`.
 
-    Missing values are `<NA>`, so counts stay whole numbers. Raises `ImportError` without pandas.
+    Missing values are `<NA>`, so counts stay whole numbers. Raises `ImportError` without pandas, and `ValueError` as
+    `export` does.
     """
     try:
         import pandas

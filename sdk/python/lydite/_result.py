@@ -378,7 +378,10 @@ class Result:
         return to_polars(self, what)
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Writes the document to a new file, for `lydite report`, `compare` and `export`."""
+        """Writes the document to a new file, for `lydite report`, `compare` and `export`.
+
+        Raises `FileExistsError` if there is a file already.
+        """
         with open(path, "x", encoding="utf-8") as file:
             json.dump(self.raw, file)
 

@@ -319,6 +319,49 @@ class Results(unittest.TestCase):
             self.assertEqual(set(table["run"]), {"run-1.json"})
             self.assertEqual(len(method("statements")), 0)
 
+    def test_results_without_a_file_are_named_by_their_number_beside_paths(self):
+        def names(*sources):
+            rows = lydite.export(sources, "csv", what="runs").splitlines()[1:]
+            return [row.split(",")[0] for row in rows]
+
+        other, before = lydite.run("null:", duration="200ms", warmup=0), os.getcwd()
+        with tempfile.TemporaryDirectory() as scratch:
+            place = Path(scratch, "work")
+            (place / "sub").mkdir(parents=True)
+            saved = ["old.json", "../up.json", "sub/old.json"]
+            try:
+                os.chdir(place)
+                for name in saved:
+                    self.result.save(name)
+                self.assertEqual(names(self.result, other, *saved), ["run-1.json", "run-2.json", *saved])
+                self.assertEqual(names(self.result, place / "old.json"), ["run-1.json", str(place / "old.json")])
+                # A file that already has this name keeps it, and is left alone.
+                self.result.save("run-1.json")
+                self.assertEqual(names(other, "run-1.json"), ["run-2.json", "run-1.json"])
+                self.assertEqual(lydite.load_result("run-1.json"), self.result)
+                self.assertEqual(sorted(os.listdir()), ["old.json", "run-1.json", "sub"])
+            finally:
+                os.chdir(before)
+
+    def test_errors_of_comparisons_name_results_by_their_number(self):
+        with self.assertRaises(lydite.UsageError) as wrong:
+            lydite.compare(self.result, [self.result])
+        self.assertRegex(str(wrong.exception), "^b-1.json of B is the same run as a-1.json of A")
+
+    def test_errors_of_arguments_are_those_of_python(self):
+        with self.assertRaisesRegex(ValueError, "no results"):
+            lydite.export([], "csv")
+        with self.assertRaisesRegex(ValueError, "no results"):
+            lydite.compare(self.result, [])
+        with self.assertRaisesRegex(ValueError, "what='x': the tables are runs, series, .*observed"):
+            lydite.export(self.result, "csv", what=["runs", "x"])
+
+    def test_the_package_knows_each_table_of_exports(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            lydite.export(self.result, "csv", Path(scratch, "tables"))
+            tables = sorted(path.stem for path in Path(scratch, "tables").iterdir())
+        self.assertEqual(tables, sorted(importlib.import_module("lydite._export").TABLES))
+
     def test_an_export_goes_to_new_files(self):
         with tempfile.TemporaryDirectory() as scratch:
             place = Path(scratch, "tables")
