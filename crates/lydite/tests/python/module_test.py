@@ -1,12 +1,17 @@
 """Tests of the package `lydite`, and the examples of its documentation."""
 
 import ast
+import csv
 import doctest
 import importlib
+import io
 import json
 import os
 import pickle
+import re
 import signal
+import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,6 +27,10 @@ import lydite
 MODULES = ["lydite", *(f"lydite.{name}" for name in (
     "_compare", "_document", "_ends", "_export", "_hdr", "_program", "_result", "_run",
 ))]
+
+
+#: Sources of the book.
+BOOK = Path(__file__).resolve().parents[4] / "docs" / "src"
 
 
 def load_tests(loader, tests, pattern):
@@ -381,6 +390,51 @@ class Results(unittest.TestCase):
         # One run of each has no verdict.
         self.assertEqual((comparison.verdict, comparison["nopm"].verdict), ("not_judged", "not_judged"))
         json.dumps(comparison.raw)
+
+
+class Median:
+    """The aggregate `median`, which SQLite lacks."""
+
+    def __init__(self):
+        self.values = []
+
+    def step(self, value):
+        self.values.append(float(value))
+
+    def finalize(self):
+        return statistics.median(self.values)
+
+
+class Pages(unittest.TestCase):
+    """Examples of the book."""
+
+    def test_sqlite_answers_the_queries_of_the_book_for_runs_with_and_without_a_label(self):
+        """SQLite is here everywhere, and takes the queries for DuckDB if its tables have the names of the files."""
+        runs = [
+            # Long enough for samples of the host.
+            lydite.run("null:", duration="2200ms", warmup=0, observe="host", size="tiny", warehouses=1, label=label)
+            for label in (None, "b")
+        ]
+        db = sqlite3.connect(":memory:")
+        db.create_aggregate("median", 1, Median)
+        for what in ("runs", "series", "transactions", "observed"):
+            header, *rows = csv.reader(io.StringIO(lydite.export(runs, "csv", what=what)))
+            columns = ", ".join(f'"{name}"' for name in header)
+            db.execute(f"CREATE TABLE \"tables/{what}.csv\" ({columns})")
+            nulls = [[None if value == "" else value for value in row] for row in rows]
+            marks = ", ".join("?" * len(header))
+            db.executemany(f"INSERT INTO \"tables/{what}.csv\" VALUES ({marks})", nulls)
+        seen = 0
+        for page in ("cookbook/results.md", "export.md"):
+            for block in re.findall(r"^```sql\n(.*?)^```", (BOOK / page).read_text(encoding="utf-8"), re.M | re.S):
+                for query in block.split(";"):
+                    if "SELECT" in query and ("->>" not in query or sqlite3.sqlite_version_info >= (3, 38)):
+                        # A keyword of SQLite alone.
+                        rows = db.execute(re.sub(r"\btransaction\b", '"transaction"', query)).fetchall()
+                        self.assertGreaterEqual(len(rows), len(runs), query)
+                        seen += 1
+        self.assertGreaterEqual(seen, 3)
+        db.close()
 
 
 if __name__ == "__main__":
