@@ -220,6 +220,11 @@ sums_of_run() {
     done | sort -k 2
 }
 
+# Prints the names in a file of sums, which is missing if the run made no files.
+names_in() {
+    [ ! -e "$1" ] || awk '{ print $2 }' "$1"
+}
+
 build_twice() {
     local second=$DIST_WORK/second first file failed=0
     rm -rf "$second"
@@ -229,8 +234,8 @@ build_twice() {
     CARGO_TARGET_DIR=$second/target DIST_OUT=$second/dist DIST_WORK=$second/work \
         "$second/lydite-src/scripts/dist.sh" --no-try ${wanted[@]+"${wanted[@]}"}
     first=$(sums_of_run)
-    diff <(awk '{ print $2 }' <<<"$first") <(awk '{ print $2 }' "$second/dist/SHA256SUMS") || failed=1
-    for file in $(awk '{ print $2 }' "$second/dist/SHA256SUMS"); do
+    diff <(awk 'NF { print $2 }' <<<"$first") <(names_in "$second/dist/SHA256SUMS") || failed=1
+    for file in $(names_in "$second/dist/SHA256SUMS"); do
         if cmp "$DIST_OUT/$file" "$second/dist/$file"; then
             echo "    equal: $file"
         else
@@ -254,7 +259,12 @@ for product in $(products); do
 done
 
 sums=$(sums_of_release)
-printf '%s' "${sums:+$sums$'\n'}" >"$DIST_OUT/SHA256SUMS"
+# Programs and pages are no files of a release. A file without sums fails its own check.
+if [ -n "$sums" ]; then
+    printf '%s\n' "$sums" >"$DIST_OUT/SHA256SUMS"
+else
+    rm -f "$DIST_OUT/SHA256SUMS"
+fi
 echo "==> products in $DIST_OUT"
 for file in $(awk '{ print $2 }' <<<"$sums"); do
     printf '%10d  %s\n' "$(stat -c %s "$DIST_OUT/$file")" "$file"

@@ -119,6 +119,16 @@ fn the_sums_list_the_files_of_this_commit_only() {
 }
 
 #[test]
+fn a_run_that_makes_no_files_leaves_no_sums() {
+    let directory = scratch();
+    let place = directory.path();
+    sources(place, "9.8.7");
+    write_program(&place.join("scripts/dist/kubernetes.sh"), "#!/bin/sh\n");
+    said(place, "mkdir dist && echo old >dist/SHA256SUMS && scripts/dist.sh --no-try kubernetes >out");
+    assert!(!place.join("dist/SHA256SUMS").exists());
+}
+
+#[test]
 fn a_file_that_git_does_not_track_gets_into_no_product() {
     let directory = scratch();
     let place = directory.path();
