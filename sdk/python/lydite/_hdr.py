@@ -8,7 +8,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Iterator, List, Tuple
+from typing import Iterable, Iterator, List, Tuple
 
 _COMPRESSED = 0x1C849304
 _PLAIN = 0x1C849303
@@ -38,6 +38,8 @@ class Histogram:
     (3, 1369.3, 4099)
     >>> h.percentile(50), h.percentile(99), (h + h).count
     (5, 4099, 6)
+    >>> Histogram.merged([h, h, h]).count, Histogram.merged([]).count
+    (9, 0)
     >>> h
     <Histogram 3 values: mean 1369.3, p50 5, p99 4099, max 4099>
     >>> Histogram(sub_bucket_half_magnitude=10, unit_magnitude=0, counts=((5, 999), (7, 1))).percentile(99.9)
@@ -79,6 +81,15 @@ class Histogram:
         if len(payload) != length:
             raise HistogramError("the histogram is cut off")
         return cls(half_magnitude, unit_magnitude, tuple(empty._read(payload)))
+
+    @classmethod
+    def merged(cls, histograms: Iterable[Histogram]) -> Histogram:
+        """Returns the histogram of the values of all, as of several runs; it has no values if there are none.
+
+        Raises `HistogramError` for histograms of different precision.
+        """
+        # One without values takes the precision of what is added.
+        return sum(histograms, cls(10, 0, ()))
 
     def _read(self, payload: bytes) -> Iterator[Tuple[int, int]]:
         """Yields the steps: a positive number is the count of the next one, a negative one a number of empty steps."""

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 #: The version of the document that is read.
 FORMAT = 1
 
-#: Histogram without values, which takes the precision of what is added.
-_NO_VALUES = Histogram(10, 0, ())
-
 
 @dataclass(frozen=True)
 class Latency:
@@ -77,7 +74,7 @@ class Transaction:
     @cached_property
     def histogram(self) -> Histogram:
         """Histogram of the latency in nanoseconds; without values if there is none. Raises `HistogramError`."""
-        return Histogram.decode(self.hdr) if self.hdr else _NO_VALUES
+        return Histogram.decode(self.hdr) if self.hdr else Histogram.merged([])
 
     @property
     def mean_ms(self) -> Optional[float]:
@@ -355,7 +352,7 @@ class Result:
     @cached_property
     def histogram(self) -> Histogram:
         """Histogram of the latency of all types, in nanoseconds. Raises `HistogramError`."""
-        return sum((of.histogram for of in self.transactions.values()), _NO_VALUES)
+        return Histogram.merged(of.histogram for of in self.transactions.values())
 
     def __repr__(self) -> str:
         named = "" if self.label is None else f"{self.label!r}: "

@@ -33,6 +33,8 @@ _KEPT = 1000
 class Progress:
     """A line that the program writes about once a second (of long runs every five or ten).
 
+    Lines about a load or a check have only `text`.
+
     >>> Progress.of("1 min 5 s measuring  2,220 NOPM  86.0 tx/s  queue 0  | so far: aborts 1")
     Progress(text='1 min 5 s measuring  2,220 NOPM  86.0 tx/s  queue 0  | so far: aborts 1', \
 phase='measuring', elapsed_s=65, nopm=2220.0, tps=86.0)

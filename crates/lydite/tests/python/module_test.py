@@ -140,17 +140,29 @@ class Package(unittest.TestCase):
     def test_a_program_that_uses_everything_runs_and_has_right_types(self):
         program = Path(__file__).with_name("typed_program.py")
         subprocess.run([sys.executable, "-W", "error", program], check=True)
-        try:
-            importlib.import_module("mypy")
-        except ImportError:
-            self.skipTest("the program was run; mypy is not installed to check its types")
+        self.assert_typed(program)
+
+    def test_the_examples_of_the_page_about_python_have_right_types(self):
+        page = (BOOK / "python.md").read_text(encoding="utf-8")
+        examples = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+        self.assertGreater(len(examples), 3)
+        with tempfile.TemporaryDirectory() as scratch:
+            program = Path(scratch, "examples.py")
+            program.write_text("\n".join([*examples[:1], 'URL = "null:"', *examples[1:]]), encoding="utf-8")
+            self.assert_typed(program)
+
+    def assert_typed(self, program):
+        """Asserts that `mypy --strict` finds nothing in a program and in the package."""
+        python = os.environ.get("PSYCOPG_PYTHON") or sys.executable
+        if subprocess.run([python, "-c", "import mypy"], stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest(f"{python} has no mypy to check the types of {program.name}")
         package = Path(lydite.__file__).parent.parent
         ended = subprocess.run(
-            [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, program],
+            [python, "-m", "mypy", "--strict", "--cache-dir", os.devnull, program],
             env={**os.environ, "MYPYPATH": str(package)}, stdout=subprocess.PIPE, text=True,
         )
         self.assertLess(ended.returncode, 2, ended.stdout)
-        own = ("typed_program", *(name.rpartition(".")[2] for name in MODULES[1:]))
+        own = (program.stem, *(name.rpartition(".")[2] for name in MODULES[1:]))
         found = [line for line in ended.stdout.splitlines() if "error:" in line and Path(line.split(":")[0]).stem in own]
         self.assertEqual(found, [])
 
