@@ -170,6 +170,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("benchmarksql/six-oracle.in", "--tx procedures is not offered by gemel"),
     ("benchbase/disabled.in", "rate: \\\"0\\\" must be more than 0"),
     ("hammerdb/maria-tls.in", "ssl-ca=/nonexistent/certs/ca-cert.pem: no such file or directory"),
+    ("hammerdb/mysql-two-way.in", "ssl-ca=/nonexistent/ca.pem: no such file or directory"),
 ];
 
 #[test]
