@@ -6,9 +6,10 @@
 //! has another type now is read by the old type. A change of the row writes it with the columns of today.
 
 use super::Bytes;
+use super::column_type::{ColumnType, shifted};
 use super::layout::Layout;
 use super::misfit;
-use super::schema::{Column, ColumnDefault, ColumnType, IndexDef, OldColumn, Schema, StoredValue, shifted};
+use super::schema::{Column, ColumnDefault, IndexDef, OldColumn, Schema, StoredValue};
 use super::table::Table;
 use super::value::{OwnedValue, Value};
 use super::view::RowView;

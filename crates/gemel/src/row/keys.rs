@@ -12,8 +12,9 @@
 //! A column in descending order has all bits of these bytes flipped. Since no value is a prefix of another one, that is
 //! exactly the reverse order, and no flipped value is a prefix of another one.
 
+use super::column_type::ColumnType;
 use super::key_column::KeyColumn;
-use super::schema::{Column, ColumnType, Schema};
+use super::schema::{Column, Schema};
 use super::value::{OwnedValue, Value};
 use super::view::RowView;
 use super::{corrupt, misfit, unusable};

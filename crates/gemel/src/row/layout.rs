@@ -13,7 +13,8 @@
 //! A row is wide if and only if its last part is longer than 65,535 bytes. So equal rows have equal bytes, if they were
 //! written with the same columns.
 
-use super::schema::{Column, ColumnType, OldColumn, Schema};
+use super::column_type::ColumnType;
+use super::schema::{Column, OldColumn, Schema};
 use super::value::{OwnedValue, Value};
 use super::view::RowView;
 use super::{corrupt, misfit, unusable};

@@ -28,6 +28,7 @@
 
 mod alter;
 mod build;
+mod column_type;
 mod cursor;
 mod difference;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -47,11 +48,12 @@ mod view;
 
 pub(crate) use alter::Altered;
 pub use alter::ColumnChange;
+pub use column_type::{ColumnType, MAX_SCALE};
 pub use cursor::RowCursor;
 pub use key_column::{KeyColumn, asc, desc};
 pub use keys::{KeyLayout, RowRange};
 pub use layout::Layout;
-pub use schema::{Column, ColumnType, IndexDef, MAX_COLUMNS, MAX_SCALE, Schema, SchemaFault};
+pub use schema::{Column, IndexDef, MAX_COLUMNS, Schema, SchemaFault};
 pub(crate) use statistics::Sample;
 pub use statistics::{ColumnStatistics, CommonValue, KeyStatistics, Sampling, TableStatistics};
 pub use table::Table;

@@ -1,6 +1,6 @@
 //! Values of columns, borrowed and owned, in one total order.
 
-use super::schema::ColumnType;
+use super::column_type::ColumnType;
 use std::cmp::Ordering;
 use std::fmt;
 

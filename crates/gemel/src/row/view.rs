@@ -1,7 +1,8 @@
 //! Encoded rows: reading single columns, and changing them in place.
 
+use super::column_type::{ColumnType, shifted};
 use super::layout::{Layout, Place, end_width, read_bits, read_end};
-use super::schema::{Column, ColumnType, MAX_COLUMNS, shifted};
+use super::schema::{Column, MAX_COLUMNS};
 use super::value::{OwnedValue, Value};
 use crate::error::{Error, Result};
 use std::fmt;
