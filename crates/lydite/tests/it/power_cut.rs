@@ -35,6 +35,17 @@ fn audit(lab: &Lab) -> (Ended, Value) {
     (ended, json(&file))
 }
 
+/// Audits a database that does not sync, until a cut finds orders that are not on the disk. On a busy machine the system
+/// may have written all of them by itself.
+fn audit_without_syncs(lab: &Lab) -> (Ended, Value) {
+    let all_there = |(_, found): &(Ended, Value)| {
+        let seen = test_of(found, "durability-4", "local")["seen"].as_str().expect("words");
+        seen.contains("this time each of ")
+    };
+    let mut audits = std::iter::repeat_with(|| audit(lab)).take(5);
+    audits.find(|all| !all_there(all)).expect("an audit that lost orders")
+}
+
 /// Asserts that the loss of power was survived.
 #[track_caller]
 fn assert_survived((ended, found): &(Ended, Value)) {
@@ -207,7 +218,7 @@ fn mariadb_that_leaves_its_log_to_the_system_loses_orders_and_one_that_syncs_it_
     let Some(lab) = lab("mariadb", &["--set", "innodb_flush_log_at_trx_commit=2"]) else { return };
     // The rows of the load are in memory, too.
     assert!(Command::new("sync").arg("-f").arg(lab.disk()).status().expect("sync").success());
-    let all = audit(&lab);
+    let all = audit_without_syncs(&lab);
     assert_lost(&all);
     let words = "by its settings a commit does not survive the loss of power";
     assert!(test_of(&all.1, "durability-4", "local")["steps"].to_string().contains(words), "{}", all.1);
