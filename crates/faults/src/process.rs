@@ -41,6 +41,11 @@ impl Stat {
     fn has_ended(&self) -> bool {
         matches!(self.state, 'Z' | 'X')
     }
+
+    /// True if the process has ended or is ending.
+    fn is_ending(&self) -> bool {
+        self.has_ended() || self.flags & EXITING != 0
+    }
 }
 
 /// The fields of a `/proc/…/stat` after the name, which is the second one.
@@ -76,6 +81,12 @@ impl ProcessId {
         (!found.has_ended()).then_some(Self { pid, started: found.started })
     }
 
+    /// Returns true if the system lists a process of this number that is ending, or that has ended and waits for its parent.
+    #[must_use]
+    pub fn is_leaving(pid: u32) -> bool {
+        stat(pid).is_some_and(|found| found.is_ending())
+    }
+
     /// Returns this process.
     ///
     /// # Errors
@@ -94,9 +105,7 @@ impl ProcessId {
 
     /// Returns true if the process has ended or is ending. The kernel shows such a one in no control group but the root's.
     pub(crate) fn is_ending(self) -> bool {
-        stat(self.pid).is_none_or(|found| {
-            found.started != self.started || found.has_ended() || found.flags & EXITING != 0
-        })
+        stat(self.pid).is_none_or(|found| found.started != self.started || found.is_ending())
     }
 
     /// Returns the processor time that the process has used, in seconds; none if it has ended.
@@ -272,14 +281,15 @@ mod tests {
     fn a_killed_process_is_ending_before_its_parent_waits_for_it() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let process = ProcessId::of(child.id()).unwrap();
-        assert!(!process.is_ending());
+        assert!(!process.is_ending() && !ProcessId::is_leaving(child.id()));
         child.kill().unwrap();
         // It ends when it runs next.
         while !process.is_ending() {
             std::thread::yield_now();
         }
+        assert!(ProcessId::is_leaving(child.id()));
         child.wait().unwrap();
-        assert!(process.is_ending());
+        assert!(process.is_ending() && !ProcessId::is_leaving(child.id()));
     }
 
     #[test]

@@ -77,15 +77,12 @@ pub(crate) fn start(
     Ok(())
 }
 
-/// Waits until the parent of a process that has ended has noticed its end. Returns at once if the process runs.
+/// Waits until a process that was killed has ended and its parent has noticed. Returns at once if the process runs.
 pub(crate) fn wait_until_noticed(id: i32) {
     let begun = Instant::now();
-    let ended = || {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-        // The name stands in parentheses and may contain some itself.
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
-    };
-    while ended() && begun.elapsed() < PATIENCE {
+    // A process has no command line any more while it ends, but its number is still taken.
+    let is_leaving = || u32::try_from(id).is_ok_and(ProcessId::is_leaving);
+    while is_leaving() && begun.elapsed() < PATIENCE {
         thread::sleep(LOOK);
     }
 }
