@@ -77,17 +77,13 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
 
 /// Rejects places of documents before anything is read.
 fn check_places(args: &ImportArgs, output: Option<&Path>, json: Option<&Destination>) -> Outcome {
-    let mut errors = Vec::new();
-    if let Some(path) = output.filter(|path| path.symlink_metadata().is_ok()) {
-        errors.push(exists(path));
-    }
+    let mut errors: Vec<String> = output.and_then(exists).into_iter().collect();
     if let Some(place) = json {
-        let files = args.files.iter().map(PathBuf::as_path).chain(output);
-        let inputs: Vec<Destination> = files.map(Destination::new).collect();
-        if let Err(problem) = place.check() {
-            errors.push(format!("--json: {} {problem}", place.shown()));
-        } else if !place.is_stdout() && inputs.iter().any(|input| input.is(place)) {
-            errors.push(format!("--json: {} is a file of this import: name another one", place.shown()));
+        match place.check() {
+            Err(problem) => errors.push(format!("--json: {} {problem}", place.shown())),
+            Ok(()) => {
+                errors.extend(overwrites(place, args.files.iter().map(PathBuf::as_path).chain(output)));
+            }
         }
     }
     if args.files.iter().filter(|path| *path == Path::new("-")).count() > 1 {
@@ -96,26 +92,25 @@ fn check_places(args: &ImportArgs, output: Option<&Path>, json: Option<&Destinat
     if errors.is_empty() { Ok(()) } else { Err(Failure::Usage(errors)) }
 }
 
-/// Returns the error about a file that exists.
-fn exists(path: &Path) -> String {
-    let path = path.display().to_string();
-    format!("--output: {} exists, and is never overwritten: name a new file", shown(&path))
+/// Returns the error about a file of a plan that exists; none if it does not.
+fn exists(path: &Path) -> Option<String> {
+    let name = path.display().to_string();
+    let error = || format!("--output: {} exists, and is never overwritten: name a new file", shown(&name));
+    path.symlink_metadata().is_ok().then(error)
 }
 
-/// Rejects files of plans that exist, and those that the document of `--json` would overwrite.
+/// Returns the error about a document that would overwrite one of these files; none if it would not.
+fn overwrites<'p>(document: &Destination, mut files: impl Iterator<Item = &'p Path>) -> Option<String> {
+    let is_one = !document.is_stdout() && files.any(|file| Destination::new(file).is(document));
+    is_one.then(|| format!("--json: {} is a file of this import: name another one", document.shown()))
+}
+
+/// Rejects files of several plans that exist, and those that the document of `--json` would overwrite.
 fn check_outputs(outputs: &[Option<PathBuf>], json: Option<&Destination>) -> Outcome {
-    for path in outputs.iter().flatten() {
-        if path.symlink_metadata().is_ok() {
-            return Err(Failure::usage(exists(path)));
-        }
-        if let Some(place) = json.filter(|place| Destination::new(path).is(place)) {
-            return Err(Failure::usage(format!(
-                "--json: {} is a file of this import: name another one",
-                place.shown()
-            )));
-        }
-    }
-    Ok(())
+    let files = || outputs.iter().flatten().map(PathBuf::as_path);
+    let errors: Vec<String> =
+        files().filter_map(exists).chain(json.and_then(|place| overwrites(place, files()))).collect();
+    if errors.is_empty() { Ok(()) } else { Err(Failure::Usage(errors)) }
 }
 
 /// Returns the file of a plan: `plan.toml`, or `plan-1.toml` and so on if there are several.
@@ -224,8 +219,8 @@ impl<'a> Imported<'a> {
 
     /// Returns what the user needs to know of a plan that is in a file.
     fn summary(&self, path: &Path) -> String {
-        let mut text = format!("{}: a plan of {} ({})\n", path.display(), self.tool, self.files.join(", "));
-        text = shown(text.trim_end()) + "\n";
+        let first = format!("{}: a plan of {} ({})", path.display(), self.tool, self.files.join(", "));
+        let mut text = shown(&first) + "\n";
         // Writing to a string can't fail.
         let _ = writeln!(text, "target: {}", self.target.unwrap_or("none: name one behind the commands"));
         let kinds = [Kind::Translated, Kind::Dropped, Kind::NoCounterpart, Kind::NotUnderstood, Kind::Secret];
