@@ -89,7 +89,7 @@ impl<'a> Builder<'a> {
 
     /// Writes the entries of the rows that were there before, in transactions of their own, and makes them durable.
     fn fill(&self) -> Result<()> {
-        // No commit that does not write the index succeeds from now on, except those for which this waits.
+        // From now on each commit that succeeds writes the index, except those in progress: this waits for them.
         self.db.inner.core.settle()?;
         fail_point("catalog.indexing");
         let table = self.db.table(self.table)?;

@@ -114,7 +114,7 @@ impl Database {
     fn check_not_null(&self, name: &str, altered: &Altered, ids: &[KeyspaceId]) -> Result<()> {
         let (table, layout) = (self.table(name)?, Layout::new(name, &altered.schema)?);
         self.inner.core.change(ids, Standing::Held);
-        // No commit that writes the table succeeds from now on, except those for which this waits.
+        // From now on no commit that writes the table succeeds, except those in progress: this waits for them.
         self.inner.core.settle()?;
         fail_point("catalog.checking");
         let backoff = Backoff::new();
@@ -159,13 +159,12 @@ impl Database {
 mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::files::fail_point::{forget_here, once_here};
+    use crate::files::fail_point::{once_here, while_it_stands_at};
     use crate::files::faulty::{FaultyFiles, Operation};
     use crate::row::{ColumnType, Schema, Value};
     use crate::{Engine, Isolation, Options};
     use std::path::Path;
     use std::sync::Arc;
-    use std::sync::mpsc::channel;
 
     fn open(files: &FaultyFiles, path: &Path) -> Database {
         Database::open_with(Arc::new(files.clone()), path, Options::default()).unwrap()
@@ -277,30 +276,16 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let db = Database::open(directory.path(), Options::default()).unwrap();
             let table = db.create_table("t", engine, named()).unwrap();
-            let (stands, standing) = channel();
-            let (go, going) = channel();
-            std::thread::scope(|scope| {
-                let (db, table) = (&db, &table);
-                let writer = scope.spawn(move || {
-                    once_here("commit.after_append", move || {
-                        stands.send(()).unwrap();
-                        going.recv().unwrap();
-                    });
-                    insert(db, table, &[Value::Int(7), Value::Null])
-                });
-                standing.recv().unwrap();
+            let (written, checked) = while_it_stands_at(
+                "commit.after_append",
+                || insert(&db, &table, &[Value::Int(7), Value::Null]),
                 // A check that does not wait begins before the commit goes on.
-                for place in ["catalog.settling", "catalog.checking"] {
-                    let go = go.clone();
-                    once_here(place, move || {
-                        let _ = go.send(());
-                    });
-                }
-                let error = strict(db).unwrap_err();
-                forget_here();
-                assert!(matches!(&error, Error::Constraint(text) if text.contains("(id = 7)")), "{error:?}");
-                writer.join().unwrap().unwrap();
-            });
+                ["catalog.settling", "catalog.checking"],
+                || strict(&db),
+            );
+            written.unwrap();
+            let error = checked.unwrap_err();
+            assert!(matches!(&error, Error::Constraint(text) if text.contains("(id = 7)")), "{error:?}");
         }
     }
 

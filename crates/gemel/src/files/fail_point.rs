@@ -5,7 +5,7 @@
 pub(crate) use on::fail_point;
 #[cfg(test)]
 #[allow(unused_imports, reason = "for the tests of all modules")]
-pub(crate) use on::{forget_here, on_fail_point, once_here};
+pub(crate) use on::{forget_here, on_fail_point, once_here, while_it_stands_at};
 
 /// Marks a place where a test may step in.
 #[cfg(not(any(test, feature = "fail-points")))]
@@ -17,6 +17,8 @@ mod on {
     use std::cell::RefCell;
     use std::collections::HashMap;
     use std::sync::atomic::{AtomicU64, Ordering};
+    #[cfg(test)]
+    use std::sync::mpsc::channel;
     use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
     type Closure = Arc<dyn Fn() + Send + Sync>;
@@ -91,6 +93,38 @@ mod on {
     #[cfg_attr(not(test), allow(dead_code, reason = "for unit tests; others use the environment"))]
     pub(crate) fn forget_here() {
         drop(HERE.take());
+    }
+
+    /// Does `work` in another thread. While that one stands at its first pass of the fail point `place`, does `then` in this
+    /// one, which lets it go on at the first pass of one of the fail points `until`. Returns what both return.
+    #[cfg(test)]
+    pub(crate) fn while_it_stands_at<A: Send, B>(
+        place: &'static str,
+        work: impl FnOnce() -> A + Send,
+        until: [&'static str; 2],
+        then: impl FnOnce() -> B,
+    ) -> (A, B) {
+        let (stands, standing) = channel();
+        let (go, going) = channel();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                once_here(place, move || {
+                    stands.send(()).unwrap();
+                    going.recv().unwrap();
+                });
+                work()
+            });
+            standing.recv().unwrap();
+            for place in until {
+                let go = go.clone();
+                once_here(place, move || {
+                    let _ = go.send(());
+                });
+            }
+            let done = then();
+            forget_here();
+            (other.join().unwrap(), done)
+        })
     }
 
     /// Registers a closure to call at each pass of a fail point, by whatever thread. Tests that run at the same time

@@ -106,7 +106,7 @@ fn a_lock_that_can_not_be_is_rejected_and_leaves_nothing() {
     assert_eq!(shop.db.state().pending_bytes, 0);
 }
 
-/// The callback of a ticket runs on the log's thread, for which the holder of the lock may wait.
+/// The callback of a ticket runs on the log's thread. The holder of the lock may wait for that thread.
 #[test]
 fn a_callback_does_not_wait_for_a_lock() {
     let shop = shop();

@@ -198,7 +198,8 @@ fn what_is_written_before_or_while_its_batch_is_committed_is_not_overwritten() {
 #[test]
 fn equal_values_are_found_whoever_writes_them_first() {
     for engine in ENGINES {
-        // The row that gets the value of row 2, which is in the first batch, or of row 40; and if the writer is told.
+        // A writer gives its row the value of row 2, which is in the first batch, or of row 40. Either the writer gets the
+        // error (`is_told`), or the builder.
         for (place, value, is_told) in [
             ("catalog.indexing", 20, false),
             ("catalog.index_read", 20, false),

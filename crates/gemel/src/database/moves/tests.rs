@@ -3,7 +3,7 @@
 use super::*;
 use crate::MoveState;
 use crate::Options;
-use crate::files::fail_point::{forget_here, once_here};
+use crate::files::fail_point::{forget_here, once_here, while_it_stands_at};
 use crate::files::faulty::{FaultyFiles, Operation};
 use crate::options::Isolation;
 use crate::row::{ColumnType, RowRange, Schema, Table, Value};
@@ -150,29 +150,15 @@ fn a_move_waits_for_commits_that_do_not_know_of_it() {
     for engine in ENGINES {
         let directory = directory();
         let (db, table) = shop(directory.path(), engine, Options::default());
-        let (stands, standing) = channel();
-        let (go, going) = channel();
-        std::thread::scope(|scope| {
-            let (db, table) = (&db, &table);
-            let writer = scope.spawn(move || {
-                once_here("commit.after_append", move || {
-                    stands.send(()).unwrap();
-                    going.recv().unwrap();
-                });
-                upsert(db, table, 3, -5)
-            });
-            standing.recv().unwrap();
+        let (written, moved) = while_it_stands_at(
+            "commit.after_append",
+            || upsert(&db, &table, 3, -5),
             // A move that does not wait copies everything before the commit goes on.
-            for place in ["catalog.settling", "move.copied"] {
-                let go = go.clone();
-                once_here(place, move || {
-                    let _ = go.send(());
-                });
-            }
-            db.move_table("t", other(engine)).unwrap();
-            forget_here();
-            writer.join().unwrap().unwrap();
-        });
+            ["catalog.settling", "move.copied"],
+            || db.move_table("t", other(engine)),
+        );
+        written.unwrap();
+        moved.unwrap();
         let mut expected = expected();
         expected.insert(3, -5);
         has(db, &table, other(engine), &expected);
