@@ -113,8 +113,8 @@ impl Version {
     /// # Safety
     /// `version` comes from [`Version::allocate`] and is not freed during `'a`.
     unsafe fn link<'a>(version: NonNull<Self>) -> Option<&'a Link> {
-        // SAFETY: the caller guarantees that the version lives. A linked version has the link in front of it in its
-        // allocation, from which the pointer comes, so it may be used for all of it.
+        // SAFETY: the caller guarantees that the version lives. A linked version has the link in front of it, in the same
+        // allocation. The pointer comes from that allocation, so it may be used for all of it.
         unsafe { version.as_ref().is_linked().then(|| version.cast::<Link>().sub(1).as_ref()) }
     }
 

@@ -5,14 +5,13 @@
 //! with. A column that was added later is null in it, or has its default; one that was dropped is passed over; one that
 //! has another type now is read by the old type. A change of the row writes it with the columns of today.
 
-use super::Bytes;
 use super::column_type::{ColumnType, shifted};
 use super::layout::Layout;
-use super::misfit;
 use super::schema::{Column, ColumnDefault, IndexDef, OldColumn, Schema, StoredValue};
 use super::table::Table;
 use super::value::{OwnedValue, Value};
 use super::view::RowView;
+use super::{Bytes, misfit, try_scan};
 use crate::error::{Error, Result};
 use crate::ids::Direction;
 use std::ops::{Bound, ControlFlow};
@@ -168,7 +167,7 @@ impl Schema {
     }
 
     /// Returns the columns as they are in new rows.
-    fn stored(&self) -> Vec<OldColumn> {
+    pub(super) fn stored(&self) -> Vec<OldColumn> {
         self.columns.iter().enumerate().map(|(at, column)| column.stored(at)).collect()
     }
 
@@ -315,32 +314,21 @@ impl Table {
         layout: &Layout,
         columns: &[usize],
     ) -> Result<()> {
-        let null_in = |row: &RowView<'_>| -> Result<Option<usize>> {
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        try_scan(bytes, self.rows(), all, Direction::Forward, |key, row| {
+            let row = RowView::new(layout, row)?;
             for column in columns {
                 if row.is_null(*column)? {
-                    return Ok(Some(*column));
-                }
-            }
-            Ok(None)
-        };
-        let mut found = Ok(());
-        let all = Bound::Unbounded;
-        bytes.scan(self.rows(), all, all, Direction::Forward, &mut |key, row| {
-            match RowView::new(layout, row).and_then(|row| null_in(&row)) {
-                Ok(None) => return ControlFlow::Continue(()),
-                Ok(Some(column)) => {
-                    found = Err(Error::Constraint(format!(
+                    return Err(Error::Constraint(format!(
                         "table {}: column {} can't become not nullable, because the row with primary key ({}) is \
                          null there: give the row a value, or delete it",
                         self.name(),
-                        layout.described()[column].name,
+                        layout.described()[*column].name,
                         self.primary_key().describe(key),
                     )));
                 }
-                Err(error) => found = Err(error),
             }
-            ControlFlow::Break(())
-        })?;
-        found
+            Ok(ControlFlow::Continue(()))
+        })
     }
 }

@@ -21,7 +21,7 @@ impl Table {
         after: Option<&[u8]>,
         most: usize,
     ) -> Result<Option<Vec<u8>>> {
-        let Some(index) = self.written().get(self.indexes().len()) else { return Ok(None) };
+        let Some(index) = self.building() else { return Ok(None) };
         let lower = after.map_or(Bound::Unbounded, Bound::Excluded);
         let mut found = Vec::<(Vec<u8>, Entry)>::new();
         try_scan(bytes, self.rows(), (lower, Bound::Unbounded), Direction::Forward, |key, row| {
@@ -31,10 +31,10 @@ impl Table {
         })?;
         for (key, entry) in &found {
             self.check_entry(index, entry, key)?;
-            match bytes.get(&index.keyspace, &entry.key)? {
+            match index.holder_of(bytes, &entry.key)? {
                 None => index.put(bytes, entry, key)?,
                 // Who wrote the row since the index began has written its entry.
-                Some(value) if index.primary_key(&entry.key, &value)? == key => {}
+                Some(holder) if holder == *key => {}
                 Some(other) => {
                     return Err(Error::Constraint(format!(
                         "table {}, unique index {}: ({}) belongs to the rows with primary keys ({}) and ({}): \
@@ -42,7 +42,7 @@ impl Table {
                         self.name(),
                         index.name,
                         index.key.describe(&entry.key),
-                        self.primary_key().describe(index.primary_key(&entry.key, &other)?),
+                        self.primary_key().describe(&other),
                         self.primary_key().describe(key),
                     )));
                 }

@@ -142,11 +142,17 @@ impl Index {
 
     /// Returns the primary key of the row that has the key of a new entry, if no other row may have it.
     pub(super) fn holder<B: Bytes + ?Sized>(&self, bytes: &mut B, entry: &Entry) -> Result<Option<Vec<u8>>> {
-        if !entry.constrained {
-            return Ok(None);
-        }
-        let value = bytes.get(&self.keyspace, &entry.key)?;
-        value.map(|value| Ok(self.primary_key(&entry.key, &value)?.to_vec())).transpose()
+        if entry.constrained { self.holder_of(bytes, &entry.key) } else { Ok(None) }
+    }
+
+    /// Returns the primary key to which the entry with a key leads, if there is one.
+    pub(super) fn holder_of<B: Bytes + ?Sized>(
+        &self,
+        bytes: &mut B,
+        entry: &[u8],
+    ) -> Result<Option<Vec<u8>>> {
+        let value = bytes.get(&self.keyspace, entry)?;
+        value.map(|value| Ok(self.primary_key(entry, &value)?.to_vec())).transpose()
     }
 
     /// Returns the value of the entry of a row with the primary key `key`.

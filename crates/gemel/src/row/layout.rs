@@ -144,9 +144,7 @@ impl Layout {
             layout
         };
         let older: Box<[Self]> = schema.older.iter().enumerate().map(older_layout).collect();
-        let stored: Vec<_> =
-            schema.columns.iter().enumerate().map(|(at, column)| column.stored(at)).collect();
-        Ok(Self::of_rows(table, schema, &stored, older.len(), older))
+        Ok(Self::of_rows(table, schema, &schema.stored(), older.len(), older))
     }
 
     /// Returns the values of columns in rows from before these columns were added, and for each column its number among

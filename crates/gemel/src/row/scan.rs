@@ -273,8 +273,8 @@ impl Table {
             Ok(deletions)
         })?;
         let of_row = self.written().len() + 1;
-        // The index that is being added comes last.
-        if let Some(index) = self.written().get(self.indexes().len()) {
+        // Its entry comes before the row's key.
+        if let Some(index) = self.building() {
             for row in keys.chunks_exact_mut(of_row) {
                 if self.is_of_another(bytes, index, &row[of_row - 2], &row[of_row - 1])? {
                     row[of_row - 2].clear();

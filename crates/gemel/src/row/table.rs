@@ -333,8 +333,8 @@ impl Table {
         Ok(true)
     }
 
-    /// Stores a new row with its entries, or `row` over the row `old`, with its entries in the indexes for which
-    /// `concerns` is true.
+    /// Stores a row. Without `old` it is new and gets all its entries. With `old`, the row of the same key before, it gets
+    /// those of the indexes that `concerns` names.
     fn put_over<B: Bytes + ?Sized>(
         &self,
         bytes: &mut B,
@@ -402,13 +402,8 @@ impl Table {
         entry: &[u8],
         key: &[u8],
     ) -> Result<bool> {
-        if !(index.is_building && index.unique) {
-            return Ok(false);
-        }
-        match bytes.get(&index.keyspace, entry)? {
-            Some(value) => Ok(index.primary_key(entry, &value)? != key),
-            None => Ok(false),
-        }
+        let may_be = index.is_building && index.unique;
+        Ok(may_be && index.holder_of(bytes, entry)?.is_some_and(|holder| holder != key))
     }
 
     /// Makes room for the writes of index entries, with keys and included columns of these lengths, and of the row with
@@ -504,6 +499,11 @@ impl Table {
     /// Returns the indexes that are written with a row: those of the schema, and the one that is being added.
     pub(super) fn written(&self) -> &[Index] {
         &self.parts.indexes
+    }
+
+    /// Returns the index that is being added, which is the last one that is written.
+    pub(super) fn building(&self) -> Option<&Index> {
+        self.written().get(self.indexes().len())
     }
 
     #[cold]
