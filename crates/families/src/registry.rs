@@ -219,12 +219,16 @@ impl TargetSpec {
                 let near = known.iter().map(|known| (strsim::damerau_levenshtein(known, name), *known));
                 let near = near.min().filter(|(letters, _)| *letters <= 2).map(|(_, known)| known);
                 let meant = near.map_or_else(String::new, |near| format!(" did you mean {near}?"));
-                let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+                let known = match known.as_slice() {
+                    [] => format!("{scheme}: takes none"),
+                    few if few.len() <= FEW_OPTIONS => format!("{scheme}: takes {}", few.join(", ")),
+                    _ => "all are listed by 'lydite targets'".into(),
+                };
                 // Text that is not a name may be the rest of a password that contains a question mark.
                 let named =
                     name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
                 let name = if named { format!("{name:?}") } else { "after the question mark".to_string() };
-                errors.push(format!("target option {name} is not known:{meant} {scheme}: takes {known}"));
+                errors.push(format!("target option {name} is not known:{meant} {known}"));
             }
         }
         if !family.modes.contains(&mode) {
@@ -439,6 +443,9 @@ impl TargetSpec {
         Ok(Arc::new(Patient::new(target, patience)))
     }
 }
+
+/// Most options that an error lists.
+const FEW_OPTIONS: usize = 6;
 
 /// Returns the URL that a text means, or the text if it means none.
 fn url_of(text: &str) -> Cow<'_, str> {

@@ -6,15 +6,50 @@ use lydite_database::secret;
 /// Minimum similarity (Jaro) for a "did you mean" suggestion.
 const NEAR: f64 = 0.8;
 /// Other names of families that are not similar to their schemes.
-const ALIASES: [(&str, &str); 7] = [
+const ALIASES: [(&str, &str); 6] = [
     ("crdb", "cockroach"),
     ("file", "sqlite"),
     ("pg", "postgres"),
-    ("pgsql", "postgres"),
     ("psql", "postgres"),
     ("valkey", "redis"),
     ("ysql", "yugabyte"),
 ];
+
+/// Databases that Lydite does not drive: a scheme of their URLs or a part of their drivers' names, and the name.
+pub(crate) const NOT_DRIVEN: [(&str, &str); 27] = [
+    ("oracle", "Oracle"),
+    ("sqlserver", "SQL Server"),
+    ("mssql", "SQL Server"),
+    ("jtds", "SQL Server"),
+    ("microsoft", "SQL Server"),
+    ("db2", "Db2"),
+    ("h2", "H2"),
+    ("hsqldb", "HSQLDB"),
+    ("derby", "Derby"),
+    ("firebird", "Firebird"),
+    ("sap", "SAP HANA"),
+    ("hana", "SAP HANA"),
+    ("ignite", "Ignite"),
+    ("clickhouse", "ClickHouse"),
+    ("snowflake", "Snowflake"),
+    ("redshift", "Redshift"),
+    ("bigquery", "BigQuery"),
+    ("spanner", "Spanner"),
+    ("cloudspanner", "Spanner"),
+    ("mongodb", "MongoDB"),
+    ("mongodb+srv", "MongoDB"),
+    ("cassandra", "Cassandra"),
+    ("dynamodb", "DynamoDB"),
+    ("duckdb", "DuckDB"),
+    ("libsql", "libSQL"),
+    ("rqlite", "rqlite"),
+    ("foundationdb", "FoundationDB"),
+];
+
+/// Returns the error of a target of such a database.
+pub(crate) fn not_driven(target: &str, database: &str) -> String {
+    format!("{target}: Lydite has no {database}: write a driver, in any language: 'lydite driver new --help'")
+}
 
 /// Returns the scheme of a URL; `None` if it has none. Other text before a colon may hold a password.
 pub(crate) fn of(url: &str) -> Option<&str> {
@@ -63,6 +98,15 @@ pub(crate) fn not_known(url: &str, scheme: &str, known: &[Scheme]) -> String {
     // `USER:PASSWORD@HOST`, or a password with a colon before the `@`.
     if !rest.starts_with("://") && rest.contains('@') {
         return not_a_url(url);
+    }
+    let base = scheme.split('+').next().unwrap_or(scheme);
+    if let Some((_, database)) = NOT_DRIVEN.iter().find(|(other, _)| *other == scheme || *other == base) {
+        return not_driven(&format!("target scheme {scheme:?} is not known"), database);
+    }
+    if scheme == "rediss" {
+        return "target scheme \"rediss\" is not known: Lydite speaks no TLS with Redis: write redis://, or start a tunnel such as stunnel \
+                and name its port"
+            .into();
     }
     match suggestion(url, scheme, known) {
         Some(hint) => format!("target scheme {scheme:?} is not known: {hint}"),

@@ -109,8 +109,13 @@ impl ServerUrl {
 
 /// True if a URL of a server has a password.
 pub(crate) fn has_password(url: &str) -> bool {
-    let login = url[authority(url)].rsplit_once('@').map_or("", |(login, _)| login);
-    login.split_once(':').is_some_and(|(_, password)| !password.is_empty())
+    password(url).is_some()
+}
+
+/// Returns the password of a server's URL as it stands there, if it has one. It must never be shown.
+pub(crate) fn password(url: &str) -> Option<&str> {
+    let (login, _) = url[authority(url)].rsplit_once('@')?;
+    login.split_once(':').map(|(_, password)| password).filter(|password| !password.is_empty())
 }
 
 /// Returns the bytes of a URL between the two slashes and the path.

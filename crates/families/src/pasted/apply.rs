@@ -58,6 +58,7 @@ fn outcome(row: &Row, value: &str, draft: &Draft) -> Outcome {
         Meaning::Port => used("port"),
         Meaning::Database => used("database"),
         Meaning::Socket => used("Unix socket"),
+        Meaning::Path => used("path"),
         Meaning::Option(name) | Meaning::First(name) => {
             option(name).unwrap_or_else(|| left_out("it is empty"))
         }
@@ -150,6 +151,7 @@ fn one(row: &'static Row, name: &str, value: &str, draft: &mut Draft, findings: 
         }
         Meaning::Database => part(&mut draft.database, "database", value, findings),
         Meaning::Socket => part(&mut draft.socket, "Unix socket", value, findings),
+        Meaning::Path => part(&mut draft.path, "file", value, findings),
         Meaning::Host if value.starts_with('/') => part(&mut draft.socket, "Unix socket", value, findings),
         Meaning::Host if value.is_empty() => {}
         Meaning::Host => hosts(value, "names a host twice: leave one of them out", draft, findings),
@@ -315,6 +317,7 @@ fn unknown(dialect: &Dialect, parameter: &Parameter, number: usize, findings: &m
             let way_out = match dialect.form {
                 Form::Keywords => "quote it: password='…'",
                 Form::Ado => "quote it: Password=\"…\"",
+                Form::Odbc => "put it between braces: PWD={…}",
                 Form::Url | Form::Jdbc | Form::Go => "write %26 in it for &, %3F for ?",
             };
             let number = format!("number {number}");

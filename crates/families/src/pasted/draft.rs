@@ -13,7 +13,7 @@ const OPTION: AsciiSet =
     PART.remove(b'/').remove(b':').remove(b',').remove(b'=').remove(b'*').remove(b'[').remove(b']');
 
 /// Option of a socket's directory.
-const DIRECTORY: &str = "host";
+pub(super) const DIRECTORY: &str = "host";
 
 /// The parts of a target.
 #[derive(Clone, Default)]

@@ -2,6 +2,7 @@
 //!
 //! The forms are read here; each family has the tables of what the parameters mean ([`row::Dialect`]).
 
+mod addresses;
 pub(crate) mod apply;
 pub(crate) mod draft;
 mod families;
@@ -9,6 +10,7 @@ pub(crate) mod findings;
 mod forms;
 pub(crate) mod outcome;
 mod page;
+mod placeholder;
 pub(crate) mod readers;
 pub(crate) mod row;
 mod trim;
@@ -18,13 +20,15 @@ pub(crate) use families::{Families, names_of};
 pub(crate) use forms::begins;
 pub(crate) use page::page;
 
-use crate::net::url::has_password;
+use crate::net::url::{has_password, password, percent_decode};
 use crate::schemes;
 use draft::Draft;
-use families::{family_of, is_server};
+use families::{family_of, is_server, with_scheme};
 use findings::{Findings, Outcomes};
 use forms::Meant;
 use lydite_database::target_url::with_lower_scheme;
+use placeholder::is_placeholder;
+use row::Form;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -61,7 +65,8 @@ pub(crate) fn read(text: &str, families: Families) -> Result<Pasted<'_>, Vec<Str
     let family = schemes::of(&lower).and_then(|scheme| family_of(scheme, families));
     // A blank may belong to a path or a command.
     if family.is_some_and(|family| !is_server(family)) {
-        return Ok(unchanged(if text.trim() == bare { text } else { bare }));
+        let notes = notes_of_file(&lower, families);
+        return Ok(Pasted { notes, ..unchanged(if text.trim() == bare { text } else { bare }) });
     }
     let mut findings = Findings::default();
     let read = forms::read(bare, families, &mut findings);
@@ -69,13 +74,38 @@ pub(crate) fn read(text: &str, families: Families) -> Result<Pasted<'_>, Vec<Str
     if !errors.is_empty() {
         return Err(errors);
     }
-    Ok(match read {
+    let mut pasted = match read {
         Some(Meant::Url(url)) => Pasted { has_password: has_password(&url), url: Cow::Owned(url), notes },
         Some(Meant::Place(draft)) => {
             Pasted { has_password: draft.password_in_text, url: Cow::Owned(draft.url()), notes }
         }
         None => Pasted { notes, ..unchanged(bare) },
-    })
+    };
+    if password(&pasted.url).is_some_and(|password| is_placeholder(&percent_decode(password))) {
+        return Err(vec![
+            "target has a placeholder where the password is to stand: write the password, or leave it out and set \
+             LYDITE_PASSWORD to it"
+                .into(),
+        ]);
+    }
+    pasted.notes.extend(notes_of_file(&pasted.url, families));
+    Ok(pasted)
+}
+
+/// Returns the note about a path that object mappers read otherwise.
+fn notes_of_file(url: &str, families: Families) -> Vec<String> {
+    let Some((scheme, path)) = url.split_once(":///").filter(|(_, path)| !path.starts_with('/')) else {
+        return Vec::new();
+    };
+    let is_mapped = with_scheme(scheme, families, Form::Url).is_some();
+    if !is_mapped || family_of(scheme, families).is_none_or(is_server) {
+        return Vec::new();
+    }
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    vec![format!(
+        "{scheme}:///{path} names the file /{path}; for SQLAlchemy it would be {path} in this directory: write {scheme}:{path} \
+         for that"
+    )]
 }
 
 /// Cuts a connection string of another program into the parts of a URL. Parameters that Lydite can't follow don't

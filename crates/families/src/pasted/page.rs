@@ -34,6 +34,7 @@ fn meaning(meaning: Meaning) -> String {
         Meaning::Port => "the port, or one for each host".into(),
         Meaning::Database => "the database".into(),
         Meaning::Socket => "the path of the Unix socket".into(),
+        Meaning::Path => "the file".into(),
         Meaning::Option(option) => format!("`{option}` with the same value"),
         Meaning::First(option) => format!("`{option}` with the first name of the list"),
         Meaning::Choice(option, words, others) => {

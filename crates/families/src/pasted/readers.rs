@@ -107,8 +107,28 @@ fn quoted(letters: &mut Peekable<Chars<'_>>, quote: char, has_escapes: bool) -> 
     }
 }
 
-/// Splits `NAME=VALUE;NAME="VALUE";…`. Between quotes, two of them are one.
-pub(crate) fn semicolons(text: &str, findings: &mut Findings) -> Vec<Parameter> {
+/// Quotes around values of `NAME=VALUE;…`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quotes {
+    /// `"…"` and `'…'`; two of them are one.
+    Marks,
+    /// `{…}`; two closing ones are one.
+    Braces,
+}
+
+impl Quotes {
+    /// Returns the end of a value that begins with this letter; `None` if the letter is a part of the value.
+    fn end(self, begin: char) -> Option<char> {
+        match (self, begin) {
+            (Self::Marks, '"' | '\'') => Some(begin),
+            (Self::Braces, '{') => Some('}'),
+            _ => None,
+        }
+    }
+}
+
+/// Splits `NAME=VALUE;NAME="VALUE";…`.
+pub(crate) fn semicolons(text: &str, quotes: Quotes, findings: &mut Findings) -> Vec<Parameter> {
     let mut letters = text.chars().peekable();
     let mut parameters = Vec::new();
     let mut behind_password = false;
@@ -126,13 +146,14 @@ pub(crate) fn semicolons(text: &str, findings: &mut Findings) -> Vec<Parameter> 
             return parameters;
         }
         skip_blanks(&mut letters);
-        let value = match letters.next_if(|letter| matches!(letter, '"' | '\'')) {
+        let value = match letters.peek().and_then(|letter| quotes.end(*letter)) {
             None => {
                 let value: String = std::iter::from_fn(|| letters.next_if(|letter| *letter != ';')).collect();
                 value.trim_end().to_owned()
             }
-            Some(quote) => {
-                let value = quoted(&mut letters, quote, false);
+            Some(end) => {
+                letters.next();
+                let value = quoted(&mut letters, end, false);
                 skip_blanks(&mut letters);
                 match value.filter(|_| matches!(letters.peek(), None | Some(';'))) {
                     Some(value) => value,

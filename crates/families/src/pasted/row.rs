@@ -39,6 +39,8 @@ pub(crate) enum Meaning {
     Database,
     /// Path of a Unix socket.
     Socket,
+    /// Path of a database without a server.
+    Path,
     /// An option of the URL with the same value.
     Option(&'static str),
     /// An option of the URL that takes the first name of a list.
@@ -135,6 +137,8 @@ pub(crate) enum Form {
     Keywords,
     /// `NAME=VALUE;NAME=VALUE;…`.
     Ado,
+    /// `Driver=NAME;NAME=VALUE;…`. The schemes of a dialect are parts of the driver's name.
+    Odbc,
     /// `USER:PASSWORD@PROTOCOL(ADDRESS)/DATABASE?NAME=VALUE&…`.
     Go,
 }

@@ -17,3 +17,8 @@ pub(crate) const CODE: &str = "it names code in Java, which Lydite can't run: le
                                program of its own: start it, and name its address)";
 /// Reason for the address of the client.
 pub(crate) const OWN_ADDRESS: &str = "Lydite can't choose its own address: leave it out";
+/// Meaning of the driver of ODBC.
+pub(crate) const DRIVER: &str = "the database";
+/// Reason for entries of ODBC's files.
+pub(crate) const NAMED: &str =
+    "it names an entry of odbc.ini, which Lydite does not read: write Driver=…;Server=…;Database=…";

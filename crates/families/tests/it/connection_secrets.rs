@@ -6,7 +6,7 @@ use lydite_families::TargetSpec;
 const MARKER: &str = "S3cr3tM";
 
 /// Forms of connection strings. `{p}` is the password as it stands there.
-const FORMS: [&str; 16] = [
+const FORMS: [&str; 20] = [
     "jdbc:postgresql://h1:5433,h2/db?user=u&password={p}&ssl=true&reWriteBatchedInserts=true",
     "jdbc:postgresql://u:{p}@h/db?sslmode=require",
     "jdbc:mysql://h/db?password={p}&user=u&useSSL=false",
@@ -23,6 +23,10 @@ const FORMS: [&str; 16] = [
     "Server=h;Port=3306;Uid=u;Pwd=\"{p}\";Database=db",
     "u:{p}@tcp(h:3306)/db?parseTime=true&tls=true",
     "u:{p}@unix(/run/m.sock)/db",
+    "Driver={PostgreSQL Unicode};Server=h;Database=db;UID=u;PWD={{p}};SSLmode=require",
+    "DRIVER=MySQL ODBC;SERVER=h;DATABASE=db;UID=u;PWD={p}",
+    "jdbc:mysql://u:{p}@address=(host=h)(port=1)/db?useSSL=false",
+    "postgres://u:{p}@%2Frun%2Fpg/db?pool=1",
 ];
 
 /// Characters with a meaning somewhere.

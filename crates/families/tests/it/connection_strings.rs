@@ -186,6 +186,47 @@ const POSTGRES: &[Read<'_>] = &[
         &[],
     ),
     ("HOST=h1:5433,h2;username=u;Database=db", "postgres://u@h1:5433,h2:5432/db?sslmode=prefer", &["spread"]),
+    // A socket as libpq's URLs have it
+    ("postgres://%2Fvar%2Frun%2Fpostgresql/db", "postgres:///db?host=%2Fvar%2Frun%2Fpostgresql", &[]),
+    (
+        "postgresql://u:p@%2frun%2fpg:5433/db?application_name=x",
+        "postgresql://u:p@/db?host=%2frun%2fpg&port=5433&application_name=x",
+        &[],
+    ),
+    (
+        "postgresql+psycopg://u:p@%2Frun%2Fpg/db?pool_timeout=3",
+        "postgresql://u:p@/db?host=/run/pg",
+        &["pool_timeout left out"],
+    ),
+    // YugabyteDB's drivers
+    (
+        "jdbc:yugabytedb://h1:5433,h2:5433/db?user=u&load-balance=true&topology-keys=a.b.c,a.b.d\
+         &yb-servers-refresh-interval=60",
+        "yugabyte://u@h1:5433,h2:5433/db?sslmode=prefer",
+        &["load-balance left out", "topology-keys left out: sessions go to the hosts of the string"],
+    ),
+    (
+        "postgresql+psycopg2://u@h:5433/db?load_balance=true&topology_keys=a.b.c",
+        "postgresql://u@h:5433/db",
+        &["load_balance left out", "topology_keys left out"],
+    ),
+    // Other names of the scheme
+    ("cockroachdb://u:p@h:26257/db", "cockroach://u:p@h:26257/db", &[]),
+    ("cockroachdb+psycopg2://u@h:26257/db?sslmode=disable", "cockroach://u@h:26257/db?sslmode=disable", &[]),
+    ("postgis://u:p@h/db?conn_max_age=60", "postgres://u:p@h/db", &["conn_max_age left out"]),
+    ("pgsql://u:p@h/db", "postgres://u:p@h/db", &[]),
+    ("timescale://u:p@h/db", "postgres://u:p@h/db", &[]),
+    // psqlODBC
+    (
+        "Driver={PostgreSQL Unicode};Server=h;Port=5433;Database=db;Uid=u;Pwd={a;b}}c};SSLmode=require;BI=0;UseDeclareFetch=1",
+        "postgres://u:a%3Bb%7Dc@h:5433/db?sslmode=require",
+        &["BI left out", "UseDeclareFetch left out"],
+    ),
+    (
+        "SERVER=h;DATABASE=db;UID=u;PWD=p;DRIVER=psqlODBC;C8=0",
+        "postgres://u:p@h:5432/db?statements=unprepared&sslmode=disable",
+        &["the driver uses no TLS without SSLmode"],
+    ),
 ];
 
 const MYSQL: &[Read<'_>] = &[
@@ -260,6 +301,32 @@ const MYSQL: &[Read<'_>] = &[
     ),
     ("u:p@unix(/run/m.sock)/db", "mysql://u:p@/db?socket=/run/m.sock", &[]),
     ("u:p@/db?tls=preferred", "mysql://u:p@127.0.0.1:3306/db?sslmode=prefer", &[]),
+    // Addresses in parentheses
+    (
+        "jdbc:mysql://address=(host=h1)(port=3307),address=(host=h2)(port=3308)(type=source)/db?user=u",
+        "mysql://u@h1:3307,h2:3308/db?sslmode=prefer",
+        &["spread over all hosts"],
+    ),
+    ("jdbc:mysql://u:p@(host=h,port=3307)/db", "mysql://u:p@h:3307/db?sslmode=prefer", &[]),
+    ("jdbc:mysql://[(host=::1,port=3307)]/db?user=u", "mysql://u@[::1]:3307/db?sslmode=prefer", &[]),
+    (
+        "jdbc:mariadb://address=(host=h)(type=primary)/db?user=u&sslMode=disable",
+        "mariadb://u@h:3306/db?sslmode=disable",
+        &[],
+    ),
+    // ODBC
+    (
+        "Driver={MySQL ODBC 8.0 Unicode Driver};Server=h;Database=db;User=u;Password=p;Option=3;",
+        "mysql://u:p@h:3306/db",
+        &["Option left out"],
+    ),
+    (
+        "DRIVER={MariaDB ODBC 3.1 Driver};SERVER=h;PORT=3307;UID=u;PWD={a}};b};DATABASE=db;FORCETLS=1",
+        "mariadb://u:a%7D%3Bb@h:3307/db?sslmode=require",
+        &[],
+    ),
+    ("mysqlgis://u:p@h/db", "mysql://u:p@h/db", &[]),
+    ("mysql://u:p@%2Frun%2Fmysqld%2Fm.sock/db", "mysql://u:p@/db?socket=%2Frun%2Fmysqld%2Fm.sock", &[]),
 ];
 
 #[test]
@@ -280,8 +347,52 @@ fn files_and_temporary_databases_of_sqlite_are_read() {
         ("jdbc:sqlite:x.db?journal_mode=WAL&synchronous=NORMAL", "sqlite:x.db?synchronous=normal"),
         ("jdbc:sqlite:", "sqlite:"),
         ("sqlite:x.db", "sqlite:x.db"),
+        ("sqlite+pysqlite:///x.db", "sqlite:x.db"),
+        ("sqlite+aiosqlite:////x/y.db", "sqlite:/x/y.db"),
+        ("Data Source=x.db", "sqlite:x.db"),
+        (
+            "Data Source=/x/a b.db;Version=3;Foreign Keys=False;Journal Mode=Wal",
+            "sqlite:/x/a b.db?foreign_keys=off",
+        ),
+        ("Filename=./y.sqlite3;Mode=ReadWriteCreate", "sqlite:./y.sqlite3"),
+        ("Driver=SQLite3;Database=x.db;SyncPragma=NORMAL", "sqlite:x.db?synchronous=normal"),
     ] {
         assert_read((text, url, &[]));
+    }
+    assert_read(("Data Source=x.db;Pooling=True", "sqlite:x.db", &["Pooling left out"]));
+    // SQLAlchemy's path would be one in this directory.
+    let note =
+        "names the file /x.db; for SQLAlchemy it would be x.db in this directory: write sqlite:x.db for that";
+    assert_read(("sqlite:///x.db", "sqlite:///x.db", &[note]));
+    assert_read(("sqlite3:///x.db", "sqlite:///x.db", &[note]));
+    assert_read(("sqlite:////x.db", "sqlite:////x.db", &[]));
+    assert_read(("gemel:///x", "gemel:///x", &[]));
+}
+
+#[test]
+fn a_placeholder_is_no_password() {
+    for password in [
+        "[YOUR-PASSWORD]",
+        "<password>",
+        "%3Cdb_password%3E",
+        "{your_password}",
+        "${DB_PASSWORD}",
+        "********",
+    ] {
+        let text = format!("postgresql://postgres:{password}@db.example.com:5432/postgres");
+        assert_rejected(&text, "has a placeholder where the password is to stand");
+    }
+    for text in [
+        "host=h dbname=db user=u password='[YOUR-PASSWORD]'",
+        "Host=h;Username=u;Password={your_password_here};Database=db",
+        "jdbc:mysql://h/db?user=u&password=<password>",
+    ] {
+        assert_rejected(text, "has a placeholder");
+    }
+    // Real ones may look odd.
+    for password in ["[x]", "<p>", "pass", "***", "[pass/word]", "{p4ss:word}"] {
+        let text = format!("Host=h;Username=u;Password='{password}';Database=db;SSL Mode=Disable");
+        assert!(TargetSpec::parse(&text, TxMode::Statements).is_ok(), "{password}");
     }
 }
 
@@ -292,7 +403,7 @@ fn what_can_not_be_followed_is_rejected_with_the_way_out() {
         ("jdbc:sqlserver://h:1433;user=u;password=S3cr3t", "Lydite has no SQL Server"),
         ("jdbc:db2://h:50000/db:user=u;password=S3cr3t;", "Lydite has no Db2"),
         ("jdbc:foo://h/db", "jdbc:foo: is not known: Lydite takes those of postgresql"),
-        ("Server=tcp:h,1433;Database=db;User ID=u;Password=S3cr3t;Encrypt=True", "is one of SQL Server"),
+        ("Server=tcp:h,1433;Database=db;User ID=u;Password=S3cr3t;Encrypt=True", "Lydite has no SQL Server"),
         (
             "Server=h;Database=db;User Id=u;Password=S3cr3t",
             "add Port=5432 for Npgsql, or add Port=3306 for MySqlConnector",
@@ -365,6 +476,33 @@ fn what_can_not_be_followed_is_rejected_with_the_way_out() {
         ("u:S3cr3t@tcp(h:3306)/db?wait_timeout=10", "Lydite sets no variables for you"),
         ("u:S3cr3t@tcp(h:3306)/db?parsTime=true", "did you mean parseTime?"),
         ("u:S3cr3t@tcp(h:3306)/", "names no database"),
+        ("DSN=bench;UID=u;PWD=S3cr3t", "it names an entry of odbc.ini"),
+        ("Driver={PostgreSQL Unicode};DSN=bench;PWD=S3cr3t", "it names an entry of odbc.ini"),
+        ("Driver={ODBC Driver 18 for SQL Server};Server=h;UID=u;PWD=S3cr3t", "Lydite has no SQL Server"),
+        ("Driver={Oracle in XE};DBQ=x;UID=u;PWD=S3cr3t", "Lydite has no Oracle"),
+        ("Driver=/usr/lib/libfoo.so;Server=h;PWD=S3cr3t", "driver of ODBC is not known"),
+        ("Driver={PostgreSQL Unicode};Server=h;PWD={S3cr3t;UID=u", "a quote without an end"),
+        (
+            "Driver={PostgreSQL Unicode};Server=h;Database=db;UID=u;pqopt={password=S3cr3t}",
+            "as libpq has them",
+        ),
+        ("Data Source=:memory:", "names a database in memory"),
+        ("Data Source=x.db;Password=S3cr3t", "no encryption of files"),
+        ("Data Source=|DataDirectory|x.db;Version=3", "which only a program for .NET knows"),
+        ("sqlite+pysqlite://", "names a database in memory"),
+        ("sqlite+pysqlite:///:memory:", "names a database in memory"),
+        (
+            "jdbc:mysql://address=(host=h1),address=(host=h2)(type=replica)/db?user=u",
+            "its replicas with --replicas",
+        ),
+        ("jdbc:mysql://address=(host=h)(user=u)(password=S3cr3t)/db", "has user and password in an address"),
+        ("jdbc:mysql://address=(host=h)(x=1)/db?user=u", "write the rest as parameters"),
+        ("jdbc:mysql://(h)/db?user=u", "has an address that is not address=(host=HOST)"),
+        ("rediss://:S3cr3t@h:6379", "Lydite speaks no TLS with Redis"),
+        ("mssql://u:S3cr3t@h/db", "Lydite has no SQL Server"),
+        ("oracle+cx_oracle://u:S3cr3t@h/db", "Lydite has no Oracle"),
+        ("mongodb+srv://u:S3cr3t@h/db", "Lydite has no MongoDB"),
+        ("redshift://u:S3cr3t@h/db", "Lydite has no Redshift"),
     ] {
         assert_rejected(text, words);
     }

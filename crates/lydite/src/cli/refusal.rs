@@ -2,11 +2,78 @@
 
 use super::Cli;
 use clap::CommandFactory;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use lydite_database::secret;
 
 /// Most suggestions for one mistake.
 const SUGGESTIONS: usize = 3;
+/// Part of a name's letters that a suggestion may have otherwise.
+const TYPED_WRONG: usize = 3;
+
+/// Flags of other programs, or of other commands.
+struct Elsewhere {
+    names: &'static [&'static str],
+    /// Flags of Lydite for the same, the nearest first: the first two that the command has are suggested.
+    flags: &'static [&'static str],
+    /// What to do where the command has none of them; empty to say nothing.
+    otherwise: &'static str,
+}
+
+const URL: &str = "the target is the first argument, a URL as 'lydite targets' lists them";
+
+/// Flags that people bring from HammerDB, BenchBase, go-tpc, sysbench, pgbench, YCSB and k6.
+const ELSEWHERE: &[Elsewhere] = &[
+    Elsewhere {
+        names: &[
+            "threads",
+            "clients",
+            "connections",
+            "concurrency",
+            "vus",
+            "users",
+            "workers",
+            "virtual-users",
+        ],
+        flags: &["sessions", "terminals", "jobs"],
+        otherwise: "",
+    },
+    Elsewhere { names: &["time", "runtime", "run-time", "max-time"], flags: &["duration"], otherwise: "" },
+    Elsewhere { names: &["rampup", "ramp-up", "warm-up", "warmup-time"], flags: &["warmup"], otherwise: "" },
+    Elsewhere { names: &["scale", "scale-factor", "scalefactor"], flags: &["warehouses"], otherwise: "" },
+    Elsewhere { names: &["qps", "tps", "rps", "target-rate", "throughput"], flags: &["rate"], otherwise: "" },
+    Elsewhere { names: &["format", "output-format", "results"], flags: &["json", "report"], otherwise: "" },
+    Elsewhere {
+        names: &[
+            "target",
+            "url",
+            "uri",
+            "dsn",
+            "database",
+            "db",
+            "dbname",
+            "host",
+            "port",
+            "user",
+            "username",
+            "driver",
+            "db-driver",
+            "conn",
+            "connection-string",
+        ],
+        flags: &[],
+        otherwise: URL,
+    },
+    Elsewhere {
+        names: &["password", "pass"],
+        flags: &[],
+        otherwise: "set LYDITE_PASSWORD to the password: ps shows flags to every user of the machine",
+    },
+    Elsewhere {
+        names: &["isolation", "isolation-level", "txn-isolation"],
+        flags: &[],
+        otherwise: "write it behind the URL: ?isolation=LEVEL, with a level that 'lydite targets' lists",
+    },
+];
 
 /// Returns an error of the command line in one line: the problem, what was probably meant, and where to read on.
 /// `arguments` are those of the process.
@@ -22,11 +89,39 @@ pub(crate) fn one_line(error: &clap::Error, arguments: &[String]) -> String {
         }
     }
     let problem = problem.strip_prefix("error: ").unwrap_or(&problem);
-    let way_out = match meant(error).as_slice() {
-        [] => format!("see '{} --help'", command(error, arguments)),
+    let command = command(error, arguments);
+    let way_out = elsewhere(error, &command).unwrap_or_else(|| match meant(error).as_slice() {
+        [] => format!("see '{command} --help'"),
         names => format!("did you mean {}?", names.join(" or ")),
-    };
+    });
     format!("{problem}: {way_out}")
+}
+
+/// Returns the unknown flag of an error without its dashes.
+fn unknown_flag(error: &clap::Error) -> Option<&str> {
+    match error.get(ContextKind::InvalidArg)? {
+        ContextValue::String(flag) if error.kind() == ErrorKind::UnknownArgument => flag.strip_prefix("--"),
+        _ => None,
+    }
+}
+
+/// Returns what to write instead of a flag of another program. `called` is the command, such as `lydite run`.
+fn elsewhere(error: &clap::Error, called: &str) -> Option<String> {
+    let name = unknown_flag(error)?;
+    let row = ELSEWHERE.iter().find(|row| row.names.contains(&name))?;
+    let mut whole = Cli::command();
+    let mut command = &mut whole;
+    for word in called.split(' ').skip(1) {
+        command = command.find_subcommand_mut(word)?;
+    }
+    let has = |flag: &str| command.get_arguments().any(|argument| argument.get_long() == Some(flag));
+    let flags: Vec<String> =
+        row.flags.iter().filter(|flag| has(flag)).take(2).map(|flag| format!("--{flag}")).collect();
+    match (flags.is_empty(), row.otherwise) {
+        (false, _) => Some(format!("did you mean {}?", flags.join(" or "))),
+        (true, "") => None,
+        (true, otherwise) => Some(otherwise.to_owned()),
+    }
 }
 
 /// Returns what was probably meant.
@@ -38,7 +133,16 @@ fn meant(error: &clap::Error) -> Vec<String> {
         ContextValue::Strings(names) => names.clone(),
         _ => Vec::new(),
     });
-    names.take(SUGGESTIONS).collect()
+    let flag = unknown_flag(error);
+    // clap takes words with the same letters for similar, such as --threads and --creds.
+    let is_near = |name: &String| {
+        flag.is_none_or(|flag| {
+            let letters = strsim::osa_distance(flag, name.trim_start_matches('-'));
+            letters <= flag.len().max(TYPED_WRONG) / TYPED_WRONG
+                || name.trim_start_matches('-').starts_with(flag)
+        })
+    };
+    names.filter(is_near).take(SUGGESTIONS).collect()
 }
 
 /// Returns the command that was called, such as `lydite run`.

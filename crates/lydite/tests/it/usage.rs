@@ -20,17 +20,20 @@ fn names(directory: &Path) -> Vec<String> {
 
 #[test]
 fn an_unknown_scheme_is_told_with_the_known_ones() {
-    let ended = lydite(&["run", "oracle://localhost/tpcc"]).code(2);
+    let ended = lydite(&["run", "nodb://localhost/tpcc"]).code(2);
     assert!(
         ended
             .only_error()
-            .contains("\"oracle\" is not known: use for example postgres://HOST/DATABASE; all are listed by 'lydite targets'"),
+            .contains("\"nodb\" is not known: use for example postgres://HOST/DATABASE; all are listed by 'lydite targets'"),
         "{ended:?}"
     );
     let ended = lydite(&["load", "nonsense", "-w", "1"]).code(2);
     assert!(ended.only_error().contains("\"nonsense\" is not a URL"), "{ended:?}");
     let ended = lydite(&["check", "mongodb:"]).code(2);
-    assert!(ended.only_error().contains("\"mongodb\" is not known"), "{ended:?}");
+    assert!(
+        ended.only_error().contains("\"mongodb\" is not known: Lydite has no MongoDB: write a driver"),
+        "{ended:?}"
+    );
 }
 
 #[test]
@@ -40,7 +43,9 @@ fn a_url_that_another_program_takes_is_answered_with_one_that_lydite_takes() {
         ("potsgres://h/tpcc", "did you mean postgres?"),
         ("pg://h/tpcc", "did you mean postgres?"),
         ("mysqll://h/tpcc", "did you mean mysql?"),
-        ("cockroachdb://h/tpcc", "did you mean cockroach?"),
+        ("cockroachd://h/tpcc", "did you mean cockroach?"),
+        ("rediss://:s3cret@h:6379", "write redis://, or start a tunnel"),
+        ("redshift://me:s3cret@h/tpcc", "Lydite has no Redshift: write a driver"),
         ("sqlite3:file", "did you mean sqlite?"),
         ("jdbc:oracle:thin:@h:1521", "Lydite has no Oracle: write a driver"),
         ("postgresql+srv://me:s3cret@h/tpcc", "write postgresql://HOST:PORT/DATABASE"),
@@ -339,17 +344,45 @@ fn the_built_in_targets_are_listed_with_urls_options_and_ways_of_sending() {
 }
 
 #[test]
+fn flags_of_other_programs_are_answered_with_those_of_lydite() {
+    for (arguments, words) in [
+        (&["run", "null:", "--threads", "4"][..], "did you mean --sessions or --terminals?"),
+        (&["load", "null:", "--threads", "4"], "did you mean --jobs?"),
+        (&["run", "null:", "--time", "5"], "did you mean --duration?"),
+        (&["run", "null:", "--warmup-time", "5"], "did you mean --warmup?"),
+        (&["run", "null:", "--scale", "5"], "did you mean --warehouses?"),
+        (
+            &["run", "--target", "null:"],
+            "the target is the first argument, a URL as 'lydite targets' lists them",
+        ),
+        (&["check", "--host", "h"], "the target is the first argument"),
+        (&["run", "null:", "--password", "s3cret"], "set LYDITE_PASSWORD to the password"),
+        (&["run", "null:", "--isolation", "serializable"], "?isolation=LEVEL"),
+        (&["run", "null:", "--warehouse", "5"], "did you mean --warehouses?"),
+        (&["run", "null:", "--qqqq", "5"], "see 'lydite run --help'"),
+    ] {
+        let ended = lydite(arguments).code(2);
+        let error = ended.only_error();
+        assert!(error.contains(words) && !error.contains("s3cret"), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
 fn options_that_a_target_lacks_are_refused_in_one_line() {
     for (url, words) in [
         ("mariadb://h/tpcc?transactions=optimistic", "mariadb: only TiDB has these modes"),
         ("oceanbase://h/tpcc?transactions=pessimistic", "oceanbase: only TiDB has these modes"),
-        ("postgres://h/tpcc?transactions=optimistic", "\"transactions\" is not known: postgres: takes"),
+        (
+            "postgres://h/tpcc?transactions=optimistic",
+            "\"transactions\" is not known: all are listed by 'lydite targets'",
+        ),
         ("tidb://h/tpcc?transactions=hopeful", "use pessimistic, optimistic"),
         ("tidb://h/tpcc?batch=99", "must be a whole number from 100 to 1000000"),
         ("sqlite:?batch=1000", "\"batch\" is not known: sqlite: takes"),
     ] {
         let ended = lydite(&["run", url, "--quiet"]).code(2);
-        assert!(ended.only_error().contains(words), "{ended:?}");
+        let error = ended.only_error();
+        assert!(error.contains(words) && error.len() < 200, "{ended:?}");
     }
     assert!(lydite(&["targets"]).code(0).stdout.contains("?transactions=pessimistic, optimistic"));
 }

@@ -173,6 +173,8 @@ pub(super) static URL: Dialect = Dialect {
     schemes: &[
         ("mysql", "mysql"),
         ("mysql2", "mysql"),
+        ("mysqlgis", "mysql"),
+        ("mysqli", "mysql"),
         ("mariadb", "mariadb"),
         ("tidb", "tidb"),
         ("oceanbase", "oceanbase"),

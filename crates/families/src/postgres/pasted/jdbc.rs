@@ -3,8 +3,8 @@
 use super::libpq::KEYWORDS;
 use super::service;
 use super::words::{
-    ALIVE, ALLOW, ASKED, BUFFERS, CODE, CONTAINER, GSS, KERBEROS, OWN_ADDRESS, PASSPHRASE, PRIMARY, SPREAD,
-    STANDBY, STATEMENTS, UNPREPARED, VALUES, only_postgres, several_hosts,
+    ALIVE, ALLOW, ASKED, BUFFERS, CODE, CONTAINER, GSS, HOSTS_STAY, KERBEROS, OWN_ADDRESS, PASSPHRASE,
+    PRIMARY, SPREAD, STANDBY, STATEMENTS, UNPREPARED, VALUES, ZONES, only_postgres, several_hosts,
 };
 use crate::net::url::variable;
 use crate::pasted::draft::Draft;
@@ -186,11 +186,32 @@ const GROUPS: &[Group] = &[
     ),
 ];
 
+/// What YugabyteDB's driver adds.
+const YUGABYTE_GROUPS: &[Group] = &[
+    Group::ignored(SPREAD, &["load-balance"]),
+    Group::ignored(ZONES, &["topology-keys", "fallback-to-topology-keys-only"]),
+    Group::ignored(
+        HOSTS_STAY,
+        &["yb-servers-refresh-interval", "failed-host-reconnect-delay-secs", "failed-host-ttl-seconds"],
+    ),
+];
+
+/// Connection strings of YugabyteDB's driver, which is made of pgjdbc.
+pub(super) static YUGABYTE: Dialect = Dialect {
+    name: "YugabyteDB's driver for Java",
+    schemes: &[("yugabytedb", "yugabyte")],
+    about: "`jdbc:yugabytedb://HOST:PORT,…/DATABASE?load-balance=true`: the parameters of pgjdbc, and its own about clusters.",
+    groups: &[YUGABYTE_GROUPS, GROUPS],
+    ..PGJDBC
+};
+
 /// Connection strings of pgjdbc.
-pub(super) static JDBC: Dialect = Dialect {
+pub(super) static JDBC: Dialect = PGJDBC;
+
+const PGJDBC: Dialect = Dialect {
     name: "pgjdbc",
     form: Form::Jdbc,
-    schemes: &[("postgresql", "postgres"), ("yugabytedb", "yugabyte"), ("cockroachdb", "cockroach")],
+    schemes: &[("postgresql", "postgres"), ("cockroachdb", "cockroach")],
     about: "`jdbc:postgresql://HOST:PORT,…/DATABASE?user=…&password=…`. TLS is `prefer` without `ssl` and `sslmode`, and \
             `verify-full` with `ssl=true`. A `+` in a parameter is a space. The driver reads none of libpq's variables but \
             those of Lydite's own URLs.",

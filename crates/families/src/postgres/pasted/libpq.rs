@@ -2,8 +2,8 @@
 
 use super::service;
 use super::words::{
-    ALIVE, ALLOW, CONTAINER, GSS, KERBEROS, PASSPHRASE, POOL, PRIMARY, REVOKED, SPREAD, STANDBY, STATEMENTS,
-    TEXTS, UNPREPARED, VALUES, VERSIONS, ZONE, only_postgres, several_hosts,
+    ALIVE, ALLOW, CONTAINER, GSS, HOSTS_STAY, KERBEROS, PASSPHRASE, POOL, PRIMARY, REVOKED, SPREAD, STANDBY,
+    STATEMENTS, TEXTS, UNPREPARED, VALUES, VERSIONS, ZONE, ZONES, only_postgres, several_hosts,
 };
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;
@@ -242,6 +242,13 @@ const ADDED_GROUPS: &[Group] = &[
     Group::ignored(ZONE, &["timezone"]),
     Group::ignored(VALUES, &["uselibpqcompat", "async_fallback", "sslinline"]),
     Group::rejected(CONTAINER, &["sslidentity"]),
+    // YugabyteDB's drivers.
+    Group::ignored(SPREAD, &["load_balance"]),
+    Group::ignored(ZONES, &["topology_keys", "fallback_to_topology_keys_only"]),
+    Group::ignored(
+        HOSTS_STAY,
+        &["yb_servers_refresh_interval", "failed_host_reconnect_delay_secs", "failed_host_ttl_seconds"],
+    ),
 ];
 
 const SURROUNDINGS: Surroundings = Surroundings { are_set: service::is_set, fill };
@@ -274,10 +281,16 @@ pub(super) static URL: Dialect = Dialect {
         ("cockroach", "cockroach"),
         ("yugabyte", "yugabyte"),
         ("citus", "citus"),
+        ("pgsql", "postgres"),
+        ("postgis", "postgres"),
+        ("timescale", "postgres"),
+        ("timescaledb", "postgres"),
+        ("cockroachdb", "cockroach"),
+        ("yugabytedb", "yugabyte"),
     ],
     about: "`postgres://…?NAME=VALUE`, also `postgresql+psycopg2://…`: the parameters of libpq, those of Lydite's own \
-            URLs (`lydite targets`), and what Prisma, SQLAlchemy, asyncpg, pgx, node-postgres, Rails and Django add. TLS \
-            is `prefer` without `sslmode`.",
+            URLs (`lydite targets`), and what Prisma, SQLAlchemy, asyncpg, pgx, node-postgres, Rails, Django and YugabyteDB's \
+            drivers add. TLS is `prefer` without `sslmode`.",
     rows: &[ADDED, ROWS, VARIABLES],
     groups: &[ADDED_GROUPS, GROUPS],
     decoding: Decoding::Percent,

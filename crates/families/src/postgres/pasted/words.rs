@@ -22,6 +22,11 @@ pub(super) const ASKED: &str = "Lydite asks for TLS first, a round trip more for
 pub(super) const PRIMARY: &str = "Lydite rejects a standby by itself, among several hosts too: name the primary alone if others are standbys";
 /// Reason for a wish for a standby.
 pub(super) const STANDBY: &str = "transactions write: name the primary, and its replicas with --replicas";
+/// Reason for zones of a cluster.
+pub(super) const ZONES: &str =
+    "sessions go to the hosts of the string, and to no others: name those of the zones that you mean";
+/// Reason for what a driver does about hosts that it finds by itself.
+pub(super) const HOSTS_STAY: &str = "sessions go to the hosts of the string, and to no others";
 /// Reason for encryption that Lydite lacks.
 pub(super) const GSS: &str = "Lydite never encrypts by GSSAPI; TLS is sslmode";
 /// Reason for certificates in containers.
