@@ -250,12 +250,11 @@ impl Import {
         }
         let settled = settle(tool, &mut draft, &givens);
         draft.origin = String::new();
-        (tool.finish)(&mut draft);
+        (tool.finish)(&mut draft, &all);
         let lacks_warehouses = !draft.keys.contains_key("warehouses")
             && settled.iter().any(|(_, setting)| {
-                let row = row_of(tool, &setting.name).map(|(_, row)| row);
                 setting.fate.kind == Kind::NotUnderstood
-                    && row.is_some_and(|row| row.becomes.starts_with("`warehouses`"))
+                    && row_of(tool, &setting.name).is_some_and(|(_, row)| row.is_warehouses)
             });
         if lacks_warehouses {
             draft.note(

@@ -27,7 +27,7 @@ pub struct Tool {
     /// Returns the values that the program takes for settings that are not given.
     pub(crate) defaults: fn(&[Given]) -> Vec<(&'static str, &'static str)>,
     /// Derives what depends on several settings.
-    pub(crate) finish: fn(&mut Draft),
+    pub(crate) finish: fn(&mut Draft, &[Given]),
 }
 
 impl fmt::Debug for Tool {
@@ -44,6 +44,8 @@ pub struct Row {
     /// Part of the plan that it becomes, or the reason why it becomes nothing.
     pub becomes: &'static str,
     pub(crate) treat: Treat,
+    /// True if the plan has no number of warehouses without the setting.
+    pub(crate) is_warehouses: bool,
 }
 
 /// The treatment of a setting.
@@ -58,38 +60,51 @@ pub(crate) enum Treat {
 }
 
 impl Row {
+    const fn new(names: &'static str, becomes: &'static str, treat: Treat) -> Self {
+        Self { names, becomes, treat, is_warehouses: false }
+    }
+
+    /// A setting that the number of warehouses comes from.
+    pub(crate) const fn warehouses(
+        names: &'static str,
+        becomes: &'static str,
+        read: fn(&mut Draft, &Given) -> Fate,
+    ) -> Self {
+        Self { is_warehouses: true, ..Self::new(names, becomes, Treat::Read(read)) }
+    }
+
     /// A setting that becomes a part of the plan.
     pub(crate) const fn plan(
         names: &'static str,
         becomes: &'static str,
         read: fn(&mut Draft, &Given) -> Fate,
     ) -> Self {
-        Self { names, becomes, treat: Treat::Read(read) }
+        Self::new(names, becomes, Treat::Read(read))
     }
 
     /// A setting whose `value` Lydite follows. Lydite has nothing like its other values.
     pub(crate) const fn only(names: &'static str, value: &'static str, otherwise: &'static str) -> Self {
-        Self { names, becomes: otherwise, treat: Treat::Only(value) }
+        Self::new(names, otherwise, Treat::Only(value))
     }
 
     /// A setting that Lydite does not need.
     pub(crate) const fn dropped(names: &'static str, reason: &'static str) -> Self {
-        Self { names, becomes: reason, treat: Treat::Fixed(Kind::Dropped) }
+        Self::new(names, reason, Treat::Fixed(Kind::Dropped))
     }
 
     /// A setting that Lydite has nothing like.
     pub(crate) const fn none(names: &'static str, reason: &'static str) -> Self {
-        Self { names, becomes: reason, treat: Treat::Fixed(Kind::NoCounterpart) }
+        Self::new(names, reason, Treat::Fixed(Kind::NoCounterpart))
     }
 
     /// A setting that Lydite does anyway.
     pub(crate) const fn anyway(names: &'static str, becomes: &'static str) -> Self {
-        Self { names, becomes, treat: Treat::Fixed(Kind::Translated) }
+        Self::new(names, becomes, Treat::Fixed(Kind::Translated))
     }
 
     /// A password.
     pub(crate) const fn secret(names: &'static str) -> Self {
-        Self { names, becomes: crate::fate::PASSWORD, treat: Treat::Fixed(Kind::Secret) }
+        Self::new(names, crate::fate::PASSWORD, Treat::Fixed(Kind::Secret))
     }
 
     /// Returns the kind of fate that the setting has as a rule.

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// BenchBase.
 pub(crate) static TOOL: Tool = Tool {
     name: "BenchBase",
-    mark: "XML with <parameters>",
+    mark: "XML with `<parameters>`",
     differences: &[
         "BenchBase measures a latency from when a terminal takes a request. Lydite measures it from when the request was due, so \
          the wait for a terminal counts.",
@@ -72,7 +72,7 @@ static ROWS: &[Row] = &[
         "batchsize",
         "loads use the server's bulk loading; `batch` in the URL is the rows of a transaction there",
     ),
-    Row::plan(
+    Row::warehouses(
         "scalefactor",
         "`warehouses`; BenchBase cuts it to a whole number, at least 1",
         |draft, given| match Milli::parse(given.text(), MOST_WAREHOUSES as f64) {
@@ -222,7 +222,7 @@ struct Work {
     active: Option<u64>,
 }
 
-fn finish(draft: &mut Draft) {
+fn finish(draft: &mut Draft, _: &[Given]) {
     let groups: BTreeSet<usize> =
         ["time", "rate", "weights"].into_iter().flat_map(|name| draft.groups(name)).collect();
     let works: Vec<Work> = groups.into_iter().map(|group| work(draft, group)).collect();

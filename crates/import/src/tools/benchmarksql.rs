@@ -67,7 +67,7 @@ static ROWS: &[Row] = &[
     Row::plan("useStoredProcedures", "`tx`", |draft, given| {
         draft.either("tx", given, ["procedures", "statements"])
     }),
-    Row::plan("warehouses", "`warehouses`", |draft, given| {
+    Row::warehouses("warehouses", "`warehouses`", |draft, given| {
         draft.count("warehouses", given, 1, MOST_WAREHOUSES)
     }),
     Row::plan("useWarehouseFrom, useWarehouseTo", "`active_warehouses`, unless -1", range_end),
@@ -169,7 +169,7 @@ fn range_end(draft: &mut Draft, given: &Given) -> Fate {
     draft.keep_count(name, given, (1, MOST_WAREHOUSES), "active_warehouses")
 }
 
-fn finish(draft: &mut Draft) {
+fn finish(draft: &mut Draft, _: &[Given]) {
     if let (Some(from), Some(to)) = (draft.kept("from", 0), draft.kept("to", 0)) {
         let range = format!("{from}-{to}");
         draft.derive("active_warehouses", range, "useWarehouseFrom, useWarehouseTo");

@@ -97,7 +97,7 @@ static ROWS: &[Row] = &[
     Row::dropped("allowLoadLocalInfile", "a load uses LOAD DATA LOCAL or COPY where the server has it"),
     Row::anyway("autoReconnect", "lost sessions always reconnect"),
     Row::dropped("socketTimeout, queryTimeout", "`statement_timeout` in the URL limits statements"),
-    Row::plan("warehouses", "`warehouses`", |draft, given| {
+    Row::warehouses("warehouses", "`warehouses`", |draft, given| {
         draft.count("warehouses", given, 1, MOST_WAREHOUSES)
     }),
     Row::plan("terminals", "`terminals`", |draft, given| draft.count("terminals", given, 1, MOST_TERMINALS)),
@@ -314,7 +314,7 @@ fn shares(text: &str) -> Result<String, Fate> {
     Ok(named.collect::<Vec<_>>().join(","))
 }
 
-fn finish(draft: &mut Draft) {
+fn finish(draft: &mut Draft, _: &[Given]) {
     draft.derive("mode", "direct", "terminals wait for nothing");
     draft.derive("warmup", "0s", "Dike has none");
     weights(draft);

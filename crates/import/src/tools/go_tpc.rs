@@ -81,7 +81,7 @@ static ROWS: &[Row] = &[
         "1" | "3" | "7" => Fate::none("Lydite has read committed, repeatable read and serializable"),
         _ => Fate::unknown("must be a number from 0 to 7"),
     }),
-    Row::plan("--warehouses", "`warehouses`", |draft, given| {
+    Row::warehouses("--warehouses", "`warehouses`", |draft, given| {
         draft.count("warehouses", given, 1, MOST_WAREHOUSES)
     }),
     Row::plan("prepare --threads", "`jobs`", |draft, given| draft.count("jobs", given, 1, MOST)),
@@ -170,17 +170,8 @@ fn letter(letter: char) -> Option<&'static str> {
     })
 }
 
-/// Flags that mean something else in each action.
-const OF_ACTION: [&str; 5] = ["--threads", "--time", "--wait", "--weight", "--conn-refresh-interval"];
-
 fn normal(name: &str) -> String {
-    // `--time` matters to a run alone.
-    match name.split_once(' ') {
-        Some((action, flag)) if flag.starts_with("--") && action != "run" && flag != "--threads" => {
-            flag.to_owned()
-        }
-        _ => name.to_owned(),
-    }
+    lines::without_action(name, ROWS)
 }
 
 fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
@@ -192,12 +183,9 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
             continue;
         }
         let action = call.command(&ACTIONS);
-        let mut settings = of(&call);
-        for given in settings.iter_mut().filter(|given| OF_ACTION.contains(&given.name.as_str())) {
-            given.name = format!("{action} {}", given.name);
-        }
-        settings.push(Given::new(format!("tpcc {action}"), "", call.line()));
-        found.extend(settings.into_iter().map(|given| given.in_command(at + 1)));
+        let settings = of(&call).into_iter().map(|given| lines::under_action(given, action, ROWS, normal));
+        let action = Given::new(format!("tpcc {action}"), "", call.line());
+        found.extend(settings.chain([action]).map(|given| given.in_command(at + 1)));
     }
     match found.is_empty() && has_other {
         true => Err(SourceError::OtherWorkload("another workload of go-tpc than tpcc")),
@@ -274,7 +262,7 @@ fn parameters(draft: &mut Draft, given: &Given) -> Fate {
     Fate::translated("the parameters below")
 }
 
-fn finish(draft: &mut Draft) {
+fn finish(draft: &mut Draft, _: &[Given]) {
     let is_postgres = draft.place.protocol() == Some(Protocol::Postgres);
     if is_postgres && !draft.place.options.contains_key("sslmode") {
         draft.place.options.insert("sslmode".to_owned(), "require".to_owned());

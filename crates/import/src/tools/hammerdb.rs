@@ -95,7 +95,7 @@ static ROWS: &[Row] = &[
     Row::dropped("oceanbase_port", "the scheme oceanbase has its own port"),
     Row::dropped("superuser", "the user of the URL makes the tables, and needs no more rights"),
     Row::dropped("defaultdbase", "the database of the URL must exist"),
-    Row::plan("count_ware", "`warehouses`", |draft, given| {
+    Row::warehouses("count_ware", "`warehouses`", |draft, given| {
         draft.count("warehouses", given, 1, MOST_WAREHOUSES)
     }),
     Row::plan("num_vu", "`jobs`", |draft, given| draft.count("jobs", given, 1, MOST)),
@@ -293,23 +293,21 @@ fn place_by_default(prefix: &str) -> &'static [(&'static str, &'static str)] {
     }
 }
 
-/// Returns the prefix of the database that the files name, themselves or by their settings. HammerDB's own default is
-/// none that Lydite drives.
-fn prefix_of(given: &[Given]) -> Option<&'static str> {
-    let mut named = given.iter().rev().filter(|given| given.name == "dbset db");
-    match named.next() {
-        Some(db) => {
-            let db = Product::named(db.text())?;
-            PREFIXES.iter().find(|(_, name)| Product::named(name).is_some_and(|product| product == db))
-        }
-        None => PREFIXES.iter().find(|(prefix, _)| given.iter().any(|given| given.name.starts_with(prefix))),
-    }
-    .map(|(prefix, _)| *prefix)
+/// Returns the database that the files name, or else the one whose settings they have: the prefix of its settings, and
+/// its name. HammerDB's own default is none that Lydite drives.
+fn database_of(given: &[Given]) -> Option<(&'static str, &'static str)> {
+    let named = given.iter().rev().find(|given| given.name == "dbset db").map(Given::text);
+    let is_known = |name: &&str| Product::named(name).is_some() || other(name).is_some();
+    let is_it = |(prefix, name): &&(&str, &str)| match named.filter(is_known) {
+        Some(named) => Product::named(name) == Product::named(named) && other(name) == other(named),
+        None => given.iter().any(|given| given.name.starts_with(prefix)),
+    };
+    PREFIXES.iter().find(is_it).copied()
 }
 
 fn defaults(given: &[Given]) -> Vec<(&'static str, &'static str)> {
     let has = |names: &[&str]| given.iter().any(|given| names.contains(&given.name.as_str()));
-    let mut all = prefix_of(given).map_or_else(Vec::new, |prefix| place_by_default(prefix).to_vec());
+    let mut all = database_of(given).map_or_else(Vec::new, |(prefix, _)| place_by_default(prefix).to_vec());
     if has(&["buildschema"]) {
         all.extend([("count_ware", "1"), ("num_vu", "1")]);
     }
@@ -471,15 +469,14 @@ fn name_certificates(draft: &mut Draft) {
     }
 }
 
-fn finish(draft: &mut Draft) {
+fn finish(draft: &mut Draft, given: &[Given]) {
     name_certificates(draft);
-    if draft.place.product.is_none() && draft.place.undriven.is_none() {
-        let origins: Vec<&str> = draft.keys.values().map(|entry| entry.origin.as_str()).collect();
-        let by = PREFIXES.iter().find(|(prefix, _)| origins.iter().any(|origin| origin.starts_with(prefix)));
-        if let Some((_, name)) = by {
-            draft.place.product = Product::named(name);
-            draft.place.undriven = other(name);
-        }
+    if draft.place.product.is_none()
+        && draft.place.undriven.is_none()
+        && let Some((_, name)) = database_of(given)
+    {
+        draft.place.product = Product::named(name);
+        draft.place.undriven = other(name);
     }
     let is_async = draft.kept("async", 0) == Some("true");
     if let Some(virtual_users) = draft.number("terminals").filter(|_| is_async) {

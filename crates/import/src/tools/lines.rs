@@ -3,6 +3,7 @@
 use crate::given::Given;
 use crate::source::Source;
 use crate::syntax::shell::{self, Word};
+use crate::table::Row;
 
 /// Text for a value that only the shell knows.
 pub(super) const COMPUTED: &str = "is a variable of the shell, whose value the file does not say";
@@ -48,6 +49,27 @@ pub(super) fn calls(source: &Source, is_program: fn(&Word) -> bool) -> Vec<Call>
         Some(Call { environment, arguments: words.get(at + 1..)?.to_vec() })
     };
     commands.into_iter().filter_map(call).collect()
+}
+
+/// Puts an option of a call under its action if the table has rows for it under actions: `--threads` becomes
+/// `run --threads`. `normal` returns a name as the table has it.
+pub(super) fn under_action(given: Given, action: &str, rows: &[Row], normal: fn(&str) -> String) -> Given {
+    let option = normal(&given.name);
+    let is_of_actions = rows.iter().flat_map(Row::each).any(|name| option_of(name) == Some(option.as_str()));
+    if is_of_actions { Given { name: format!("{action} {option}"), ..given } } else { given }
+}
+
+/// Returns the name of an option as the table has it: without its action if that has no row of its own.
+pub(super) fn without_action(name: &str, rows: &[Row]) -> String {
+    match option_of(name) {
+        Some(option) if !rows.iter().flat_map(Row::each).any(|known| known == name) => option.to_owned(),
+        _ => name.to_owned(),
+    }
+}
+
+/// Returns the option in a name `ACTION --OPTION`.
+fn option_of(name: &str) -> Option<&str> {
+    name.split_once(' ').map(|(_, option)| option).filter(|option| option.starts_with("--"))
 }
 
 /// Returns a word `NAME=VALUE` as a setting.

@@ -106,7 +106,7 @@ static ROWS: &[Row] = &[
     Row::none("table_directory", "`lydite load --csv DIR` writes files of the rows"),
     Row::none("txn_directory", "`json` in the plan names the file of the result"),
     Row::none("clients, path", "`lydite agent` on each host, and `lydite run --agents N`, share the work"),
-    Row::plan("--warehouses", "`warehouses`", |draft, given| {
+    Row::warehouses("--warehouses", "`warehouses`", |draft, given| {
         draft.count("warehouses", given, 1, MOST_WAREHOUSES)
     }),
     Row::plan("--scalefactor", "`size`: `standard` for 1, `small` for 10, `tiny` for 100", |draft, given| {
@@ -195,7 +195,7 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     Ok(found)
 }
 
-fn finish(draft: &mut Draft) {
+fn finish(draft: &mut Draft, _: &[Given]) {
     if draft.place.protocol() == Some(Protocol::Redis) && draft.place.database.is_none() {
         draft.place.database = Some("0".to_owned());
     }

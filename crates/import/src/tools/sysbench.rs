@@ -113,10 +113,10 @@ static ROWS: &[Row] = &[
             _ => Fate::unknown("must be RC, RR or SER"),
         }
     }),
-    Row::plan("--scale", "`warehouses`, times `tables`", |draft, given| {
+    Row::warehouses("--scale", "`warehouses`, times `tables`", |draft, given| {
         draft.keep_count("scale", given, (1, MOST_WAREHOUSES), "warehouses")
     }),
-    Row::plan("--tables", "`warehouses`: one set of tables has those of all sets", |draft, given| {
+    Row::warehouses("--tables", "`warehouses`: one set of tables has those of all sets", |draft, given| {
         draft.keep_count("tables", given, (1, 10_000), "warehouses, those of all sets in one")
     }),
     Row::plan("prepare --threads", "`jobs`", |draft, given| draft.count("jobs", given, 1, MOST)),
@@ -183,32 +183,20 @@ fn of(draft: &mut Draft, scheme: &str, given: &Given, read: fn(&mut Draft, &Give
     }
 }
 
-/// Options that mean something else in each command.
-const OF_COMMAND: [&str; 5] = ["--threads", "--time", "--rate", "--events", "--warmup-time"];
-
 fn normal(name: &str) -> String {
     // A variable of the shell keeps its name.
     let name = if name.ends_with('=') { name.to_owned() } else { name.replace('_', "-") };
-    match name.split_once(' ') {
-        Some(("run" | "prepare", "--threads")) | Some(("run", _)) | None => name,
-        Some((_, option)) if option.starts_with("--") => option.to_owned(),
-        Some(_) => name,
-    }
+    lines::without_action(&name, ROWS)
 }
 
 fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     let mut found = Vec::new();
     for (at, call) in lines::calls(source, is_program).into_iter().enumerate() {
         let command = call.command(&COMMANDS);
-        let mut settings = of_call(&call);
-        for given in &mut settings {
-            let option = given.name.replace('_', "-");
-            if OF_COMMAND.contains(&option.as_str()) {
-                given.name = format!("{command} {option}");
-            }
-        }
-        settings.push(Given::new(format!("tpcc.lua {command}"), "", call.line()));
-        found.extend(settings.into_iter().map(|given| given.in_command(at + 1)));
+        let settings =
+            of_call(&call).into_iter().map(|given| lines::under_action(given, command, ROWS, normal));
+        let action = Given::new(format!("tpcc.lua {command}"), "", call.line());
+        found.extend(settings.chain([action]).map(|given| given.in_command(at + 1)));
     }
     match found.is_empty() {
         true => Err(SourceError::OtherWorkload("another script of sysbench than tpcc.lua")),
@@ -268,7 +256,7 @@ fn defaults(given: &[Given]) -> Vec<(&'static str, &'static str)> {
     all
 }
 
-fn finish(draft: &mut Draft) {
+fn finish(draft: &mut Draft, _: &[Given]) {
     if draft.place.options.contains_key("socket") {
         draft.place.hosts.clear();
         draft.place.port = None;

@@ -70,6 +70,22 @@ fn files_of_one_run_are_one_plan_and_others_are_plans_of_their_own() {
 }
 
 #[test]
+fn the_database_of_hammerdb_is_the_one_that_a_file_names_or_whose_settings_it_has() {
+    for (first, target) in [
+        ("dbset db pg", Some("postgres://tpcc@h:5432/tpcc")),
+        ("dbset db pgsql", Some("postgres://tpcc@h:5432/tpcc")),
+        ("dbset db ora", None),
+        // The settings say it.
+        ("vuset delay 5", Some("postgres://tpcc@h:5432/tpcc")),
+        ("dbset db $db", Some("postgres://tpcc@h:5432/tpcc")),
+    ] {
+        let text = format!("{first}\ndiset connection pg_host h\nvuset vu 2\n");
+        let plans = read_files(&[Source::from_bytes("f", text.as_bytes()).unwrap()]).unwrap();
+        assert_eq!(plans[0].target.as_deref(), target, "{first}");
+    }
+}
+
+#[test]
 fn a_setting_that_is_unknown_is_named_with_the_nearest_one() {
     let source = Source::from_bytes("f", b"db=mysql\nhost=h\nset=d\nwarehuoses=3\n").unwrap();
     let plans = read_files(&[source]).unwrap();
