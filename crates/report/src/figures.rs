@@ -1,6 +1,7 @@
 //! Numbers for people: grouped digits, three significant digits, units.
 
 use lydite_tpcc::TransactionKind;
+use std::time::Duration;
 
 /// Returns a count with grouped digits: `1,234,567`.
 #[must_use]
@@ -38,6 +39,21 @@ pub fn number(value: impl Into<Option<f64>>) -> String {
         _ => return "0".to_owned(),
     };
     format!("{value:.decimals$}")
+}
+
+/// Returns a number to nine decimals, for documents: what stands behind them in a sum, a difference or a product of
+/// decimals is the noise of binary fractions, as in `0.0005430000000000001`.
+#[must_use]
+pub fn nine_decimals(value: f64) -> f64 {
+    let scaled = (value * 1e9).round();
+    // Beyond, each number has fewer decimals than that.
+    if scaled.abs() < 2_f64.powi(53) { scaled / 1e9 } else { value }
+}
+
+/// Returns a time in milliseconds, as the shortest decimal that names its nanoseconds.
+#[must_use]
+pub fn milliseconds(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e6
 }
 
 /// Returns new orders per minute for every rendering: as [`number`] does, but rounded down, because a throughput counts
@@ -250,6 +266,16 @@ mod tests {
             assert_eq!(number(value), text);
         }
         assert_eq!(number(None), "–");
+    }
+
+    #[test]
+    fn documents_have_the_shortest_decimals_that_say_a_number() {
+        assert_eq!(nine_decimals(3.0 * 0.1).to_string(), "0.3");
+        assert_eq!(nine_decimals(2.3 - 2.0).to_string(), "0.3");
+        assert_eq!(nine_decimals(-1e-9).to_string(), "-0.000000001");
+        assert_eq!(nine_decimals(1e300), 1e300);
+        assert_eq!(milliseconds(Duration::from_nanos(543)).to_string(), "0.000543");
+        assert_eq!(milliseconds(Duration::from_micros(1_500)).to_string(), "1.5");
     }
 
     #[test]

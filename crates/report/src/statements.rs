@@ -1,5 +1,6 @@
 //! Statements on which the servers spent the most time.
 
+use crate::figures::nine_decimals;
 use serde::{Deserialize, Serialize};
 
 /// A statement, with the work for it in the window, by the server's own counts.
@@ -28,6 +29,6 @@ impl StatementResult {
     /// Returns the total time on the server, in seconds.
     #[must_use]
     pub fn total_s(&self) -> f64 {
-        self.mean_ms * self.calls as f64 / 1e3
+        nine_decimals(self.mean_ms * self.calls as f64 / 1e3)
     }
 }

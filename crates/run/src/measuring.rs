@@ -7,6 +7,7 @@ use lydite_console::interrupt::Interrupt;
 use lydite_database::Kind;
 use lydite_observe::Series;
 use lydite_plan::{Plan, Span};
+use lydite_report::figures::milliseconds;
 use lydite_report::live::{ObservedNow, Phase, RunSnapshot, RunView, Style, Times, TypeRow};
 use lydite_report::phases::asked_in_words;
 use lydite_tpcc::StandardKind;
@@ -72,13 +73,12 @@ fn show(
         (Some(message), Some(in_force)) => Some(format!("{message}; {in_force}")),
         (message, in_force) => message.or(in_force),
     };
-    let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
     let row = |kind: &Kind, of: &KindSnapshot| TypeRow {
         name: kind.name,
         per_s: of.last_second as f64,
-        p50_ms: ms(of.p50),
-        p95_ms: ms(of.p95),
-        p99_ms: ms(of.p99),
+        p50_ms: of.p50.map(milliseconds),
+        p95_ms: of.p95.map(milliseconds),
+        p99_ms: of.p99.map(milliseconds),
     };
     let rows: Vec<TypeRow<'_>> = kinds.iter().map(|(number, kind)| row(kind, &now.kinds[*number])).collect();
     let newest = |series: &'_ Series| series.values.first().copied().flatten();

@@ -151,7 +151,8 @@ fn statement(source: &str, StatementUse { text, work }: &StatementUse) -> Statem
         source: source.to_owned(),
         text: text.clone(),
         calls: work.calls,
-        mean_ms: 1e3 * work.seconds / work.calls as f64,
+        // Whole nanoseconds through a whole number: one rounding.
+        mean_ms: (work.seconds * 1e9).round() / (work.calls as f64 * 1e6),
         rows: work.rows,
         blocks_read: work.blocks.map(|(read, _)| read),
         blocks_hit: work.blocks.map(|(_, hit)| hit),

@@ -7,6 +7,7 @@ use crate::error::ExportError;
 use crate::run::{Run, Span};
 use crate::table::Rows;
 use lydite_report::RunResult;
+use lydite_report::figures::nine_decimals;
 use lydite_report::model::{PhaseResult, Series};
 use lydite_tpcc::{DikeKind, StandardKind};
 
@@ -111,7 +112,7 @@ fn row<'a>(
     [
         window.into(),
         at(&series.second, index),
-        (to_s - from_s).into(),
+        nine_decimals(to_s - from_s).into(),
         phase.map(|(number, _)| number).into(),
         phase.and_then(|(_, phase)| phase.name.as_deref()).into(),
         completed.copied().into(),

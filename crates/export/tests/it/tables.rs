@@ -81,6 +81,21 @@ fn seconds_have_their_real_times_and_missing_values_are_null() {
 }
 
 #[test]
+fn products_and_differences_have_no_binary_noise() {
+    let mut result = sample();
+    result.window.measured_s = 2.3;
+    result.statements[0].mean_ms = 0.181;
+    result.statements[0].calls = 3;
+    let runs = [Run::new("a.json".to_owned(), &result)];
+    let last = |table, name| {
+        let table = Table::of(TableKind::named(table).unwrap(), &runs).unwrap();
+        column(&table, name).iter().map(|cell| cell.text().into_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(last("series", "length_s"), ["0.5", "1.0", "1.0", "1.0", "0.3"]);
+    assert_eq!(last("statements", "time_s")[0], "0.000543");
+}
+
+#[test]
 fn the_series_has_a_column_for_each_type_of_transaction() {
     let columns = TableKind::named("series").unwrap().columns();
     for name in TRANSACTION_TYPES.iter().chain(&["micro"]) {

@@ -6,6 +6,7 @@ use lydite_console::exit::Failure;
 use lydite_database::{AbortReason, Description};
 use lydite_plan::Plan;
 use lydite_plan::values::ratio;
+use lydite_report::figures::milliseconds;
 use lydite_report::model::{
     CheckResult, ClientCost, ErrorCount, FORMAT, Latency, Outage, OutageCause, Series, Status, TargetInfo,
     TransactionResult, Window,
@@ -219,10 +220,9 @@ pub(super) fn completed_of(seconds: &[Second], kind: usize) -> Vec<u64> {
 
 /// Returns the median and the 99th percentile of the first type in each second, in ms.
 pub(super) fn first_ms(seconds: &[Second]) -> [Vec<Option<f64>>; 2] {
-    let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
     [
-        seconds.iter().map(|second| ms(second.first_p50)).collect(),
-        seconds.iter().map(|second| ms(second.first_p99)).collect(),
+        seconds.iter().map(|second| second.first_p50.map(milliseconds)).collect(),
+        seconds.iter().map(|second| second.first_p99.map(milliseconds)).collect(),
     ]
 }
 
