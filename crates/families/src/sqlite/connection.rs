@@ -1,5 +1,6 @@
 //! A connection to an SQLite file.
 
+use crate::file_templates::{real, with_suffix};
 use crate::sqlite::config::{Config, DIALECT};
 use crate::sqlite::statistics::Statistics;
 use lydite_database::AbortReason;
@@ -93,7 +94,15 @@ impl SqliteConnection {
 
     /// Opens the file so that SQLite rejects every change. A file that does not exist is not made.
     pub(crate) fn open_to_read(path: &Path) -> Result<Self, SqlError> {
-        Self::open_as(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BUSY_TIMEOUT)
+        let base = real(path);
+        if ["-wal", "-shm", "-journal"].iter().any(|suffix| with_suffix(&base, suffix).exists()) {
+            return Self::open_as(path, OpenFlags::SQLITE_OPEN_READ_ONLY, BUSY_TIMEOUT);
+        }
+        // A file at rest in mode `wal` gets the first two with its first reader, and only a connection that may write deletes them
+        // when it is closed.
+        let mut connection = Self::open_as(path, OpenFlags::SQLITE_OPEN_READ_WRITE, BUSY_TIMEOUT)?;
+        connection.execute("PRAGMA query_only = on")?;
+        Ok(connection)
     }
 
     /// Opens an existing file to change it. Waits only a moment for other connections.

@@ -312,6 +312,13 @@ fn sqlite_keeps_a_file_of_others_and_loses_one_of_lydites() {
     let directory = scratch();
     let path = directory.path().join("db");
     let url = loaded::in_sqlite(&path, 1);
+    let files = || {
+        let entries = fs::read_dir(directory.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(files(), ["db"]);
+    listed(&url, 4);
+    assert_eq!(files(), ["db"], "a look leaves no file behind");
     let base = Connection::open(&path).unwrap();
     base.execute_batch(
         "CREATE VIEW sales AS SELECT sum(ol_amount) FROM Order_Line; CREATE TABLE notes (w REFERENCES warehouse (w_id)); \
@@ -330,6 +337,7 @@ fn sqlite_keeps_a_file_of_others_and_loses_one_of_lydites() {
     drop(base);
     let ended = drop_all(&url).code(0);
     assert!(ended.stdout.contains("stays, since others have something in it"), "{ended:?}");
+    assert_eq!(files(), ["db"], "the file of others has no files of SQLite's beside it");
     let base = Connection::open(&path).unwrap();
     let left: Vec<String> = base
         .prepare("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite%'")
@@ -348,11 +356,7 @@ fn sqlite_keeps_a_file_of_others_and_loses_one_of_lydites() {
         fs::write(directory.path().join(name), "x").unwrap();
     }
     drop_all(&url).code(0);
-    let left: Vec<String> = fs::read_dir(directory.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    assert_eq!(left, ["db.txt"]);
+    assert_eq!(files(), ["db.txt"]);
     lydite(&["drop", &url]).code(0);
     assert!(!path.exists(), "a look makes no file");
 }
