@@ -23,8 +23,14 @@ fn the_manual_has_a_page_for_each_command_that_the_help_lists() {
     assert!(commands.len() > 15, "{help}");
     for command in commands {
         let page = fs::read_to_string(pages.join(format!("lydite-{command}.1"))).expect(command);
-        assert!(page.contains(".SH SYNOPSIS"), "{page}");
+        let (_, synopsis) = page.split_once(".SH SYNOPSIS\n").expect("a synopsis");
+        let synopsis = synopsis.lines().next().expect("a line").replace("\\fB", "").replace("\\fR", "");
+        let help = lydite(&[command, "--help"]).code(0).stdout;
+        let usage = help.lines().find_map(|line| line.strip_prefix("Usage: ")).expect("the usage");
+        assert_eq!(synopsis.replace('\\', ""), usage, "{command}");
     }
+    let import = fs::read_to_string(pages.join("lydite-import.1")).expect("a page");
+    assert!(import.contains("[OPTIONS] <FILE>..."), "an argument that may be repeated: {import}");
     let nested = fs::read_to_string(pages.join("lydite-lab-up.1")).expect("a page of a nested command");
     assert!(nested.contains("\\-\\-agents"), "{nested}");
     // Commands that Lydite starts itself have none.
