@@ -28,10 +28,16 @@ pub enum DocumentKind {
     Ab,
     /// Search of `lydite find`.
     Find,
+    /// Plans of `lydite import`.
+    Plans,
+    /// List of `lydite drop`.
+    Removal,
+    /// Sizes of `lydite plan`.
+    Sizes,
 }
 
 /// Keys of each kind.
-const KEYS: [(DocumentKind, &[&str]); 11] = [
+const KEYS: [(DocumentKind, &[&str]); 14] = [
     (DocumentKind::Ab, &["ab", "sides"]),
     (DocumentKind::Find, &["find", "runs"]),
     (DocumentKind::Audit, &["audit", "tests"]),
@@ -43,6 +49,9 @@ const KEYS: [(DocumentKind, &[&str]); 11] = [
     (DocumentKind::Comparison, &["groups", "metrics"]),
     (DocumentKind::Result, &["transactions"]),
     (DocumentKind::Load, &["load", "plan"]),
+    (DocumentKind::Plans, &["lydite", "plans"]),
+    (DocumentKind::Removal, &["ours", "stays"]),
+    (DocumentKind::Sizes, &["warehouses", "slowest_response_s"]),
 ];
 
 impl DocumentKind {
@@ -68,6 +77,9 @@ impl DocumentKind {
                 "it compares two variants in turns: name the results of its runs, which are beside it"
             }
             Self::Find => "it searches the highest level: name the results of its runs, which are beside it",
+            Self::Plans => "it has plans of `lydite import --json`, which nothing has run yet",
+            Self::Removal => "it has the list of `lydite drop --json`",
+            Self::Sizes => "it has sizes of `lydite plan --json`",
             Self::Load => "it has measures of `lydite load`, whose page `lydite load --report` writes",
         })
     }

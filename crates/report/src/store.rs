@@ -10,6 +10,9 @@ use serde::Deserialize;
 use crate::document_kind::DocumentKind;
 use crate::model::{FORMAT, RunResult};
 
+/// The form of a result, the end of errors about files of another form.
+const FORM: &str = "a result is JSON that begins with {\"lydite\":…, as `lydite run URL --json FILE` writes it: name such a file";
+
 /// Errors of reading and writing results. Each prints as one line.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
@@ -71,8 +74,13 @@ impl RunResult {
     /// If the file cannot be read, is no result, or has another [`FORMAT`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ResultError> {
         let path = path.as_ref();
-        let text =
-            fs::read_to_string(path).map_err(|source| ResultError::Read { path: path.to_owned(), source })?;
+        let not_a_result =
+            |why: &str| ResultError::NotAResult { path: path.to_owned(), why: format!("{why}; {FORM}") };
+        let bytes = fs::read(path).map_err(|source| match source.kind() {
+            ErrorKind::IsADirectory => not_a_result("it is a directory"),
+            _ => ResultError::Read { path: path.to_owned(), source },
+        })?;
+        let text = String::from_utf8(bytes).map_err(|_| not_a_result("it is not text"))?;
         Self::from_json(&text, path)
     }
 
@@ -82,16 +90,32 @@ impl RunResult {
     /// If the text is no result or has another [`FORMAT`].
     pub fn from_json(text: &str, path: &Path) -> Result<Self, ResultError> {
         let not_a_result = |why: String| ResultError::NotAResult { path: path.to_owned(), why };
-        let json: serde_json::Value = serde_json::from_str(text).map_err(|e| not_a_result(e.to_string()))?;
+        if text.trim().is_empty() {
+            return Err(not_a_result(format!("it is empty; {FORM}")));
+        }
+        let json: serde_json::Value = serde_json::from_str(text).map_err(|error| {
+            not_a_result(match text.trim_start().chars().next() {
+                // Most likely a document that ends too early.
+                Some('{') => format!("its JSON is broken: {error}; {FORM}"),
+                Some('<') => format!("it is XML or HTML; {FORM}"),
+                _ => format!("it is not JSON; {FORM}"),
+            })
+        })?;
         // All parts of a result but its format may be absent, so other documents would load as results without numbers.
         let kind = DocumentKind::of(&json);
         if let Some(why) = kind.and_then(DocumentKind::no_result) {
             return Err(not_a_result(why.to_owned()));
         }
         // The format before the parts: a document of another format would fail at some field, with a useless error.
-        let written = Written::deserialize(&json).unwrap_or_default();
-        let found =
-            written.format.as_u64().ok_or_else(|| not_a_result("it has no number \"format\"".to_owned()))?;
+        let written = match json.is_object() {
+            true => Written::deserialize(&json).unwrap_or_default(),
+            // A list would be read as the fields in their order.
+            false => Written::default(),
+        };
+        let found = written.format.as_u64().ok_or_else(|| {
+            let of = if written.lydite.is_null() { "JSON of another program" } else { "no result of a run" };
+            not_a_result(format!("it is {of}, without a number \"format\"; {FORM}"))
+        })?;
         if found != u64::from(FORMAT) {
             let writer = written.lydite.as_str().unwrap_or("unknown").to_owned();
             return Err(ResultError::Format { path: path.to_owned(), found, writer });

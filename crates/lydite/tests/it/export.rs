@@ -2,7 +2,9 @@
 
 use crate::kit::python_with_libraries;
 use crate::program::{Ended, Program, json, lydite, scratch, text};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -107,10 +109,22 @@ fn what_has_no_tables_is_refused_with_what_to_do() {
         ("ab.json", "{\"ab\":{},\"sides\":{}}"),
         ("find.json", "{\"find\":{},\"runs\":[]}"),
         ("load.json", "{\"load\":{},\"plan\":{}}"),
+        ("several/a.json", "{}"),
+        ("nothing", " \n"),
+        ("plan.toml", "target = \"null:\"\n"),
+        ("page.html", "<!DOCTYPE html><html></html>"),
+        ("cut.json", "{\"lydite\":\"1\",\"format\":1,\"tra"),
+        ("package.json", "{\"name\":\"x\",\"version\":\"1.0.0\"}"),
+        ("list.json", "[1, 2]"),
+        ("plans.json", "{\"lydite\":\"1\",\"plans\":[]}"),
+        ("sizes.json", "{\"lydite\":\"1\",\"warehouses\":8,\"slowest_response_s\":2}"),
+        ("dropped.json", "{\"lydite\":\"1\",\"format\":1,\"ours\":[],\"stays\":[]}"),
+        ("hammer.tcl", "dbset db pg\nvuset vu 4\n"),
     ] {
         fs::create_dir_all(place.join(name).parent().unwrap()).unwrap();
         fs::write(place.join(name), document).unwrap();
     }
+    fs::write(place.join("binary"), b"\x7fELF\xff\xfe").unwrap();
     for (names, words) in [
         (&["audit.json"][..], "it is an audit"),
         (&["sweep/summary.json"], "is the document of a sweep: name its directory, sweep, whose runs"),
@@ -118,7 +132,28 @@ fn what_has_no_tables_is_refused_with_what_to_do() {
         (&["find.json"], "is the document of `lydite find`: name its directory"),
         (&["load.json"], "it has measures of `lydite load`"),
         (&["empty"], "empty/results holds no result"),
-        (&["other"], "other is a directory without results/: name results, or a directory of"),
+        (
+            &["other"],
+            "other is a directory without results/: name results, which `lydite run URL --json FILE` writes, or",
+        ),
+        (&["several"], "which `lydite run URL --json FILE` writes, as several/*.json, or a directory of"),
+        (
+            &["nothing"],
+            "nothing is not a Lydite result: it is empty; a result is JSON that begins with {\"lydite\":…, as",
+        ),
+        (&["binary"], "it is not text; a result is JSON that begins"),
+        (&["plan.toml"], "it is not JSON; a result is JSON that begins"),
+        (&["page.html"], "it is XML or HTML; a result is JSON that begins"),
+        (&["cut.json"], "its JSON is broken: EOF while parsing"),
+        (
+            &["package.json"],
+            "it is JSON of another program, without a number \"format\"; a result is JSON that begins",
+        ),
+        (&["list.json"], "it is JSON of another program"),
+        (&["plans.json"], "it has plans of `lydite import --json`"),
+        (&["sizes.json"], "it has sizes of `lydite plan --json`"),
+        (&["dropped.json"], "it has the list of `lydite drop --json`"),
+        (&["hammer.tcl"], "it is a configuration of HammerDB, which `lydite import` makes a plan of"),
         (&["missing.json"], "cannot read missing.json"),
         (&["a.json", "./a.json"], "a.json and ./a.json are the same file"),
     ] {
@@ -128,6 +163,15 @@ fn what_has_no_tables_is_refused_with_what_to_do() {
     }
     let all = export(place, &["audit.json", "other", "--to", "influx"]).code(2);
     all.told(&[&["audit.json"], &["other is a directory"]]);
+
+    let odd = OsStr::from_bytes(b"odd\xff.json");
+    fs::copy(place.join("a.json"), place.join(odd)).unwrap();
+    let words = ["export", "--to", "influx"].map(OsStr::new);
+    let refused = Program::new(&[&words[..], &[odd]].concat()).within(place).run().code(2);
+    assert!(
+        refused.only_error().contains("its name is not UTF-8, and tables have it as a text"),
+        "{refused:?}"
+    );
 
     for (arguments, words) in [
         (

@@ -297,7 +297,7 @@ fn a_file_that_is_no_result_is_refused() {
     let (page, other) = (directory.path().join("page.html"), directory.path().join("other.json"));
     for (content, words) in [
         ("", "is not a Lydite result"),
-        ("{\"a\": [1, 2]}", "it has no number \"format\""),
+        ("{\"a\": [1, 2]}", "it is JSON of another program, without a number \"format\""),
         ("{\"format\": 99, \"lydite\": \"9.9\"}", "result format 99, this program reads format 1"),
         ("{\"format\": 1, \"lydite\": 5}", "is not a Lydite result: it has no transactions"),
         // Documents of the same format as results.

@@ -2,6 +2,7 @@
 
 use lydite_console::exit::Failure;
 use lydite_export::Run;
+use lydite_import::{Source as Configuration, tool_of};
 use lydite_plan::Problem;
 use lydite_report::RunResult;
 use lydite_report::document_kind::DocumentKind;
@@ -13,14 +14,15 @@ use std::path::{Path, PathBuf};
 
 /// A result that was read, with its file.
 pub(super) struct Source {
-    file: PathBuf,
+    /// Path of the file.
+    name: String,
     result: RunResult,
 }
 
 impl Source {
     /// Returns the result with the path of its file as its name.
     pub(super) fn run(&self) -> Run<'_> {
-        Run::new(self.file.display().to_string(), &self.result)
+        Run::new(self.name.clone(), &self.result)
     }
 }
 
@@ -40,9 +42,17 @@ pub(super) fn read(names: &[PathBuf]) -> Result<Vec<Source>, Failure> {
     errors.extend(named_twice(&files));
     let mut sources = Vec::new();
     for file in files {
+        // Tables have the names of files as texts, which tell the results apart.
+        let Some(name) = file.to_str().map(str::to_owned) else {
+            errors.push(format!(
+                "{}: its name is not UTF-8, and tables have it as a text: rename it, or name a link to it",
+                file.display()
+            ));
+            continue;
+        };
         match RunResult::load(&file) {
-            Ok(result) => sources.push(Source { file, result }),
-            Err(error) => errors.push(of_experiment(&file).unwrap_or_else(|| error.to_string())),
+            Ok(result) => sources.push(Source { name, result }),
+            Err(error) => errors.push(of_other(&file).unwrap_or_else(|| error.to_string())),
         }
     }
     if errors.is_empty() { Ok(sources) } else { Err(Failure::Usage(errors)) }
@@ -58,8 +68,12 @@ fn files_of(name: &Path) -> Result<Vec<PathBuf>, Problem> {
     let mut files = match json_files(&results) {
         Ok(files) => files,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let is_of_files = json_files(name).is_ok_and(|files| !files.is_empty());
+            let these =
+                if is_of_files { format!(", as {}", name.join("*.json").display()) } else { String::new() };
             return Err(format!(
-                "{shown} is a directory without {RESULTS}/: name results, or a directory of `lydite sweep`, `ab` or `find`"
+                "{shown} is a directory without {RESULTS}/: name results, which `lydite run URL --json FILE` writes{these}, or a \
+                 directory of `lydite sweep`, `ab` or `find`"
             )
             .into());
         }
@@ -104,6 +118,22 @@ fn named_twice(files: &[PathBuf]) -> Vec<String> {
         }
     }
     problems
+}
+
+/// Returns the error for a file that another command reads; none for any other file.
+fn of_other(file: &Path) -> Option<String> {
+    of_experiment(file).or_else(|| of_tool(file))
+}
+
+/// Returns the error for a configuration of another program, which is no measurement.
+fn of_tool(file: &Path) -> Option<String> {
+    let tool = tool_of(&Configuration::open(file).ok()?)?;
+    Some(format!(
+        "{} is not a Lydite result: it is a configuration of {}, which `lydite import` makes a plan of; `lydite run -c PLAN \
+         --json FILE` writes a result",
+        file.display(),
+        tool.name
+    ))
 }
 
 /// Returns the error for a document about several runs: their results are in its directory.
