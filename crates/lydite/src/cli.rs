@@ -149,6 +149,9 @@ pub(crate) struct RunArgs {
     /// Do not check the consistency conditions before and after
     #[arg(long)]
     pub(crate) no_check: bool,
+    /// Only check the plan and show it with its defaults, as a plan file; no database is connected to
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) fleet: FleetArgs,
 }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 /// The place of a value.
@@ -71,6 +72,19 @@ impl Entry {
             }
             _ => secret::shown(text),
         }
+    }
+
+    /// Returns the value as plan files have it, without secrets.
+    fn shown_value(&self) -> String {
+        // Numbers and truths stand without quotes, if that gives the same text again.
+        let line = format!("v = {}", self.text);
+        let read = DeTable::parse(&line).ok();
+        let value = read.as_ref().and_then(|table| table.get_ref().get("v")).map(Spanned::get_ref);
+        let is_text = matches!(value, None | Some(DeValue::String(_)));
+        if !is_text && value.and_then(scalar).as_ref() == Some(&self.text) {
+            return self.text.clone();
+        }
+        toml::Value::String(self.shown(&self.text)).to_string()
     }
 
     /// Returns a problem of the entry without secrets.
@@ -311,6 +325,22 @@ impl Entries {
             format!("[[{name}]]\n{}", lines.collect::<String>())
         };
         phases.chain(faults).map(table).collect()
+    }
+
+    /// Returns all values but the target as text of a plan file, in the order of [`keys`](crate::keys), without secrets.
+    #[must_use]
+    pub fn shown_values(&self) -> String {
+        let place = |key: &str| crate::keys().plan.iter().position(|known| *known == key);
+        let mut values: Vec<_> = self.by_key.iter().filter(|(key, _)| *key != "target").collect();
+        values.sort_by_key(|(key, _)| place(key));
+        let line = |(key, entry): (&String, &Entry)| format!("{key} = {}\n", entry.shown_value());
+        let tables = [("phase", &self.phases), ("fault", &self.faults)];
+        let tables =
+            tables.into_iter().flat_map(|(name, tables)| tables.iter().map(move |table| (name, table)));
+        let table = |(name, table): (&str, &BTreeMap<String, Entry>)| {
+            format!("\n[[{name}]]\n{}", table.iter().map(line).collect::<String>())
+        };
+        values.into_iter().map(line).chain(tables.map(table)).collect()
     }
 
     /// Adds the value of a sweep's `--set KEY=VALUE`.

@@ -4,7 +4,7 @@ use super::faults::warn_of_left;
 use crate::cli::RunArgs;
 use crate::signals::watch;
 use lydite_console::exit::Outcome;
-use lydite_console::output::reserve_stdout;
+use lydite_console::output::{print, reserve_stdout};
 use lydite_console::target::{announce, announce_as};
 use lydite_database::TxMode;
 use lydite_families::{NOT_INTERLEAVED, TargetSpec};
@@ -16,12 +16,17 @@ use lydite_report::live::Style;
 use lydite_run::fleet::joining::{self, Asked};
 use lydite_run::warn_of_untold;
 use lydite_run::{Request, run};
+use std::time::Duration;
 
 /// Runs `lydite run`.
 pub(crate) fn command(args: RunArgs) -> Outcome {
     let mut entries = entries(&args);
     let fleet = fleet(&args, &mut entries);
+    let given = args.dry_run.then(|| entries.clone());
     let mut plan = Plan::read_rehearsed(entries, &rehearse, &SourceSpec::reach)?;
+    if let Some(given) = given {
+        return print(&dry_run(&args, &plan, given));
+    }
     let faults = resolve_all(&plan.controls.faults)?;
     warn_of_left();
     warn_of_untold(&plan);
@@ -38,6 +43,33 @@ pub(crate) fn command(args: RunArgs) -> Outcome {
     let RunArgs { fresh, template, verbose, .. } = args;
     let request = Request { faults, fresh, template, verbose, fleet, ..Request::new(plan, style, interrupt) };
     run(&request)?.publish(&request)
+}
+
+/// Returns the plan as a plan file, with the values that it takes by default.
+fn dry_run(args: &RunArgs, plan: &Plan, mut given: Entries) -> String {
+    if args.no_check {
+        given.set("check=false", keys().plan);
+    }
+    // No key of a plan says this.
+    let fresh = if args.fresh { "# With --fresh it first drops the tables and loads.\n" } else { "" };
+    let (url, remark) = match given.text("target") {
+        Some(url) => (plan.target.without_password(&url), ""),
+        None => ("gemel:".to_owned(), "  # by default: in a temporary directory"),
+    };
+    let seconds = |time: Duration| format!("\"{}s\"", time.as_secs_f64());
+    let defaults = [
+        ("mode", "\"direct\"".to_owned()),
+        ("warmup", seconds(plan.warmup)),
+        ("duration", seconds(plan.duration)),
+        ("seed", plan.seed.to_string()),
+    ];
+    let defaults = defaults.iter().filter(|(key, _)| given.text(key).is_none());
+    format!(
+        "# A plan that lydite run takes; no database was connected to.\n{fresh}target = {}{remark}\n{}{}",
+        toml::Value::from(url),
+        defaults.map(|(key, value)| format!("{key} = {value}  # by default\n")).collect::<String>(),
+        given.shown_values()
+    )
 }
 
 /// Reads the fleet that plays the run, if there is one. Its errors are among those of the plan.

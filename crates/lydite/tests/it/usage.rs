@@ -292,6 +292,51 @@ fn results_that_could_not_be_written_are_told_before_the_run_and_nothing_is_touc
 }
 
 #[test]
+fn a_dry_run_shows_the_plan_as_a_plan_file_and_touches_nothing() {
+    let directory = scratch();
+    let (database, plan) = (directory.path().join("db"), directory.path().join("plan.toml"));
+    fs::write(
+        &plan,
+        "terminals = 4\nduration = \"8s\"\nseed = 7\nretry.attempts = 3\nsteady = false\n[[phase]]\nname = \"low\"\n\
+         lasts = \"3s\"\nmix = \"43,45,4,4,4\"\n[[phase]]\nname = \"high\"\n",
+    )
+    .expect("a plan");
+    let url = format!("gemel:{}", text(&database));
+    let run = ["run", &url, "-c", text(&plan), "-w", "5", "--set", "seed=8", "--dry-run"];
+    let shown = lydite(&run).code(0).stdout;
+    let read: toml::Table = shown.parse().expect("a plan file");
+    for (key, value) in [("warehouses", 5), ("terminals", 4), ("seed", 8)] {
+        assert_eq!(read[key].as_integer(), Some(value), "{shown}");
+    }
+    for (key, value) in [("target", &*url), ("duration", "8s"), ("mode", "direct"), ("warmup", "5s")] {
+        assert_eq!(read[key].as_str(), Some(value), "{shown}");
+    }
+    assert_eq!(read["retry"]["attempts"].as_integer(), Some(3), "{shown}");
+    assert_eq!(read["phase"][0]["mix"].as_str(), Some("43,45,4,4,4"), "{shown}");
+    assert!(shown.contains("warmup = \"5s\"  # by default\n") && !shown.contains("seed = 8  #"), "{shown}");
+    // It is a plan again, and the same one.
+    fs::write(&plan, &shown).expect("a plan");
+    let again = lydite(&["run", "-c", text(&plan), "--dry-run"]).code(0).stdout;
+    assert_eq!(again.parse::<toml::Table>().expect("a plan file"), read);
+    assert_eq!(names(directory.path()), ["plan.toml"], "nothing is made");
+
+    let shown = lydite(&["run", &url, "--no-check", "--fresh", "--dry-run"]).code(0).stdout;
+    assert!(
+        shown.contains("\ncheck = false\n") && shown.contains("# With --fresh it first drops"),
+        "{shown}"
+    );
+    let shown = lydite(&["run", "--dry-run"]).code(0).stdout;
+    assert!(shown.contains("target = \"gemel:\"  # by default: in a temporary directory"), "{shown}");
+    // Nobody listens there, and the password is the user's own.
+    let secret = "postgres://u:hunter2@127.0.0.1:1/db?sslmode=disable";
+    let shown = lydite(&["run", secret, "--dry-run"]).code(0);
+    assert!(shown.stdout.contains("postgres://u@127.0.0.1:1/db"), "{shown:?}");
+    assert!(!format!("{}{}", shown.stdout, shown.stderr).contains("hunter2"), "{shown:?}");
+    let wrong = lydite(&["run", "--dry-run", "-w", "none", "--terminals", "0"]).code(2);
+    assert_eq!(wrong.errors().len(), 2, "{wrong:?}");
+}
+
+#[test]
 fn a_file_that_is_no_result_is_refused() {
     let directory = scratch();
     let (page, other) = (directory.path().join("page.html"), directory.path().join("other.json"));
