@@ -18,7 +18,7 @@ pub enum Failure {
     Usage(Vec<String>),
     /// The target was unreachable, reported an error, or was lost. Exit code 3.
     Target(String),
-    /// A result did not meet a requirement of the user's. Exit code 4.
+    /// A result did not meet a requirement of the user's, or something is left for the user to do. Exit code 4.
     Threshold(Vec<String>),
     /// The runs do not decide if a requirement of the user's is met. Exit code 5.
     Undecided(Vec<String>),

@@ -287,11 +287,12 @@ impl Import {
         self.settings.iter().any(|setting| setting.fate.kind == Kind::Secret)
     }
 
-    /// Returns the values of the plan: keys, and a list `phase` of tables.
+    /// Returns the values of the plan: keys, and a list `phase` of tables. `target` is empty if the files do not say
+    /// enough for a URL: such a plan runs on the database that the user names, and never on the default one.
     #[must_use]
     pub fn plan(&self) -> Map<String, Value> {
         let mut plan = Map::new();
-        plan.extend(self.target.clone().map(|target| ("target".to_owned(), target.into())));
+        plan.insert("target".to_owned(), self.target.clone().unwrap_or_default().into());
         plan.extend(self.draft.keys.iter().map(|(key, entry)| ((*key).to_owned(), entry.value.clone())));
         if !self.draft.phases.is_empty() {
             let table = |phase: &BTreeMap<&str, Value>| {

@@ -110,20 +110,20 @@ impl Import {
     }
 }
 
-/// Returns the line of the database, or a comment that says what the files lack.
+/// Returns the line of the database. A plan without the key would run on the default database, so the value is empty if
+/// the files do not say enough for a URL, and a comment says what they lack.
 fn target(import: &Import) -> String {
     if let Some(target) = import.target.as_deref() {
         return format!("target = {}", toml(&Value::from(target)));
     }
-    match import.draft.place.url_of_unknown_host() {
-        Some(url) => {
-            format!("# target = {}: put the host in, which the files don't name", toml(&Value::from(url)))
-        }
+    let lacking = match import.draft.place.url_of_unknown_host() {
+        Some(url) => format!("put in {url} with the host, which the files don't name"),
         None if import.draft.place.undriven.is_some() => {
-            "# target = \"URL\": the files name no database that Lydite drives".to_owned()
+            "put the URL in: the files name no database that Lydite drives".to_owned()
         }
-        None => "# target = \"URL\": the files don't say where the database is".to_owned(),
-    }
+        None => "put the URL in: the files don't say where the database is".to_owned(),
+    };
+    format!("target = \"\"  # {lacking}")
 }
 
 /// Writes the settings by what became of them.

@@ -90,7 +90,7 @@ pub(crate) enum Command {
     /// can't decide it
     Compare(CompareArgs),
     /// Make plans of other programs' configuration files: BenchBase, HammerDB, BenchmarkSQL, go-tpc, sysbench-tpcc, py-tpcc,
-    /// Dike
+    /// Dike; exit 4 if a setting is not understood, or if `lydite run` refuses a plan as it is
     Import(ImportArgs),
     /// Show what Lydite has made in a database, and with --yes drop exactly that; exit 4 while something of it is there
     Drop(DropArgs),
@@ -128,7 +128,8 @@ pub(crate) struct RunArgs {
     /// Set any key of the plan, such as --set micro.disk_percent=30; repeat it for more
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Plan file (TOML) with the same keys as these flags, - for the standard input; flags win
+    /// Plan file (TOML) with the same keys as these flags, - for the standard input; flags win. `lydite import` makes one of
+    /// another program's configuration
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Show nothing while it runs

@@ -226,8 +226,9 @@ pub struct Entries {
 fn foreign(bytes: &[u8], path: &Path) -> Option<String> {
     let file = path.display().to_string();
     let tool = tool_of(&Source::from_bytes(file.as_str(), bytes).ok()?)?;
-    // A stream is used up, and a name of a file may have ends of lines.
-    let can_not_be_typed = file == "-" || file.starts_with("/dev/") || file.contains(char::is_control);
+    // A stream is used up, and a name of a file may have ends of lines, or be no UTF-8.
+    let is_text = path.to_str().is_some_and(|name| !name.contains(char::is_control));
+    let can_not_be_typed = file == "-" || file.starts_with("/dev/") || !is_text;
     let argument = if can_not_be_typed { "FILE".into() } else { shell_words::quote(&file) };
     Some(format!(
         "--config {}: is a configuration of {}: make a plan of it with: lydite import {argument} -o plan.toml",

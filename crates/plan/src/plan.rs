@@ -390,6 +390,14 @@ fn steady(entries: &mut Entries, warmup: Duration) -> Option<Duration> {
 /// Reads the target; none if its URL is wrong.
 fn target(entries: &mut Entries, workload: Option<WorkloadName>, tx: TxMode) -> Option<TargetSpec> {
     let url = entries.text("target").unwrap_or_else(|| "gemel:".into());
+    if url.trim().is_empty() {
+        // A plan for whatever database the user names, as `lydite import` makes them.
+        entries.wrong(
+            "target",
+            "is empty: write the URL of the database there, or behind the command, as in lydite run URL",
+        );
+        return None;
+    }
     let spec = match workload {
         Some(WorkloadName::Micro) => TargetSpec::parse_micro(&url),
         _ => TargetSpec::parse(&url, tx),

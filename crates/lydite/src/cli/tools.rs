@@ -295,10 +295,11 @@ pub(crate) struct ImportArgs {
     /// their content; - is the standard input. Files that belong to one run are one plan
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Write the plan into this file, which must not exist
+    /// New file for the plan; several plans become PLAN-1.toml, PLAN-2.toml and so on. Files that exist are left alone; - is
+    /// the standard output, which takes one plan [default: -]
     #[arg(short, long, value_name = "PLAN.toml")]
     pub(crate) output: Option<PathBuf>,
-    /// Write plans and settings as JSON; - is the standard output
+    /// Write all plans, settings and commands as one JSON document; an existing file is replaced, - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
 }

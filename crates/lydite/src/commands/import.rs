@@ -3,7 +3,7 @@
 use crate::cli::ImportArgs;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{complain, print, reserve_stdout};
-use lydite_console::shell::typed;
+use lydite_console::shell::{typed, typed_path};
 use lydite_console::write::write;
 use lydite_import::{Import, Kind, Source, read_files, shown};
 use lydite_plan::destination::Destination;
@@ -42,15 +42,18 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
         complain(&format!("{files}: its commands make several plans, since their settings differ"));
     }
     let number = |path: &Path, at: usize| numbered(path, at + 1, imports.len());
+    if imports.len() > 1 && output.is_none() && json.is_none() {
+        return Err(several(imports.len()));
+    }
     let outputs: Vec<Option<PathBuf>> =
         (0..imports.len()).map(|at| output.map(|path| number(path, at))).collect();
     check_outputs(&outputs, json.as_ref())?;
-    let files: Vec<String> = args.files.iter().map(|path| path.display().to_string()).collect();
     let mut plans = Vec::new();
+    let mut wanting = Vec::new();
     for (at, (import, output)) in imports.iter().zip(&outputs).enumerate() {
         let output = output.as_deref();
         let toml = import.toml();
-        let commands = commands(import, &files, &number(Path::new(PLAN), at), output);
+        let commands = commands(import, &args.files, &number(Path::new(PLAN), at), output);
         let plan = Imported::new(import, &toml, commands);
         let text = format!("{toml}{}", plan.commands_as_comment());
         match output {
@@ -58,21 +61,36 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
                 write_new(path, &text)?;
                 print(&plan.summary(path))?;
             }
-            None => print(&text)?,
+            None if imports.len() == 1 => print(&text)?,
+            // The document has them.
+            None => {}
         }
-        for setting in import.not_understood() {
-            complain(&setting.sentence());
-        }
-        for problem in &plan.problems {
-            complain(&format!("lydite run refuses the plan as it is: {problem}"));
-        }
+        wanting.extend(import.not_understood().map(lydite_import::Setting::sentence));
+        let refused = |problem: &String| format!("lydite run refuses the plan as it is: {problem}");
+        wanting.extend(plan.problems.iter().map(refused));
         plans.push(plan);
     }
-    let Some(place) = json else { return Ok(()) };
     let document = Document { lydite: env!("CARGO_PKG_VERSION"), plans };
-    let text = serde_json::to_string_pretty(&document)
+    let written = json.map(|place| write_document(&place, &document));
+    let wanting = (!wanting.is_empty()).then_some(Failure::Threshold(wanting));
+    Failure::all(written.and_then(Result::err).into_iter().chain(wanting).collect())
+}
+
+/// Returns the error for several plans on the standard output: no program reads them from there.
+fn several(plans: usize) -> Failure {
+    let [first, second] = [1, 2].map(|number| numbered(Path::new(PLAN), number, plans));
+    Failure::usage(format!(
+        "these are {plans} plans, and the standard output takes one: write them into {}, {} and so on with -o {PLAN}, or as \
+         one document with --json -",
+        first.display(),
+        second.display()
+    ))
+}
+
+fn write_document(place: &Destination, document: &Document<'_>) -> Outcome {
+    let text = serde_json::to_string_pretty(document)
         .map_err(|error| Failure::usage(format!("the document can't be written as JSON: {error}")))?;
-    write(&place, format!("{text}\n").as_bytes(), None)
+    write(place, format!("{text}\n").as_bytes(), None)
 }
 
 /// Rejects places of documents before anything is read.
@@ -208,7 +226,7 @@ impl<'a> Imported<'a> {
             plan: import.plan(),
             settings: import.settings.iter().map(settled).collect(),
             notes: &import.notes,
-            problems: problems(toml),
+            problems: problems(toml, import.target.is_none()),
         }
     }
 
@@ -242,19 +260,21 @@ impl<'a> Imported<'a> {
 }
 
 /// Returns a file as an argument of the next import. A stream can be read once, so a placeholder stands for it.
-fn argument(file: &str) -> String {
-    let is_stream = file == "-" || file == "/dev/stdin" || file.starts_with("/dev/fd/");
+fn argument(file: &Path) -> String {
+    let is_stream = file == Path::new("-") || file == Path::new("/dev/stdin") || file.starts_with("/dev/fd");
     match file {
         _ if is_stream => "FILE".to_owned(),
-        file if file.starts_with('-') => typed(&format!("./{file}")).into_owned(),
-        file => typed(file).into_owned(),
+        file if file.as_os_str().as_encoded_bytes().starts_with(b"-") => {
+            typed_path(&Path::new(".").join(file)).into_owned()
+        }
+        file => typed_path(file).into_owned(),
     }
 }
 
 /// Returns the commands to go on with. Without `output` the first one imports `files` and writes `made`.
-fn commands(import: &Import, files: &[String], made: &Path, output: Option<&Path>) -> Vec<String> {
+fn commands(import: &Import, files: &[PathBuf], made: &Path, output: Option<&Path>) -> Vec<String> {
     let plan = import.plan();
-    let file = output.unwrap_or(made).display().to_string();
+    let file = typed_path(output.unwrap_or(made));
     let target =
         import.target.as_deref().map_or_else(|| "URL".to_owned(), |target| typed(target).into_owned());
     let mut load = format!("lydite load {target}");
@@ -278,14 +298,17 @@ fn commands(import: &Import, files: &[String], made: &Path, output: Option<&Path
         commands.push(load);
     }
     let url = if import.target.is_some() { "" } else { "URL " };
-    commands.push(format!("lydite run {url}-c {}", typed(&file)));
+    commands.push(format!("lydite run {url}-c {file} --dry-run"));
+    commands.push(format!("lydite run {url}-c {file}"));
     commands
 }
 
-/// Returns the reasons why `lydite run` refuses the plan.
-fn problems(toml: &str) -> Vec<String> {
+/// Returns the reasons why `lydite run` refuses the plan. One `without_target` is for a database that the user names.
+fn problems(toml: &str, without_target: bool) -> Vec<String> {
     let mut entries = Entries::default();
     entries.toml("the plan", toml, keys());
+    // This target takes every plan.
+    entries.flag("target", without_target.then(|| "null:".to_owned()));
     match Plan::read(entries) {
         Ok(_) => Vec::new(),
         Err(PlanError::Usage(problems)) => problems,

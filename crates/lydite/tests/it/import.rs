@@ -1,8 +1,10 @@
 //! `lydite import`: plans that `lydite run` takes, new files only, and passwords nowhere.
 
 use crate::program::{json, lydite, scratch, text};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -78,6 +80,119 @@ fn an_import_overwrites_nothing_and_rejects_what_it_can_not_write() {
     assert_eq!(ended.errors().len(), 2, "{ended:?}");
 }
 
+/// A plan of a HammerDB script that names no database.
+const WITHOUT_DATABASE: &str = "diset tpcc count_ware 1\nvuset vu 2\n";
+
+#[test]
+fn a_plan_without_a_database_runs_on_the_one_that_is_named_and_never_on_the_default_one() {
+    let directory = scratch();
+    let (file, plan) = (directory.path().join("run.tcl"), directory.path().join("plan.toml"));
+    fs::write(&file, WITHOUT_DATABASE).unwrap();
+    let ended = lydite(&["import", text(&file), "-o", text(&plan)]).code(0);
+    assert!(ended.stdout.contains(&format!("lydite run URL -c {}\n", text(&plan))), "{ended:?}");
+    for arguments in
+        [&["run", "-d", "1s"][..], &["ab", "--b-set", "seed=2"], &["find", "--slo", "new_order.p99 < 50ms"]]
+    {
+        let ended = lydite(&[arguments, &["-c", text(&plan)]].concat()).code(2);
+        let words =
+            "plan.toml, line 3, target: is empty: write the URL of the database there, or behind the command";
+        assert!(ended.errors().iter().any(|error| error.contains(words)), "{ended:?}");
+    }
+    lydite(&["run", "null:", "-c", text(&plan), "-d", "200ms", "--warmup", "0s", "-q"]).code(0);
+    lydite(&["run", "--set", "target=null:", "-c", text(&plan), "--dry-run"]).code(0);
+}
+
+#[test]
+fn the_standard_output_takes_one_plan_which_run_reads_from_a_pipe() {
+    let directory = scratch();
+    let (one, other, out) = (
+        directory.path().join("1.sh"),
+        directory.path().join("2.properties"),
+        directory.path().join("out.json"),
+    );
+    fs::write(&one, "go-tpc tpcc run -H h -T 4\n").unwrap();
+    fs::write(&other, "db=mysql\nhost=h\nset=d\n").unwrap();
+    for more in [&[][..], &["-o", "-"]] {
+        let ended = lydite(&[&["import", text(&one), text(&other)], more].concat()).code(2);
+        let words = "these are 2 plans, and the standard output takes one: write them into plan-1.toml, plan-2.toml and so \
+                     on with -o plan.toml, or as one document with --json -";
+        assert!(ended.only_error().contains(words) && ended.stdout.is_empty(), "{ended:?}");
+    }
+    lydite(&["import", text(&one), text(&other), "--json", text(&out)]).code(0);
+    assert_eq!(json(&out)["plans"].as_array().map(Vec::len), Some(2));
+    let ended = lydite(&["import", text(&one), text(&other), "--json", "-"]).code(0);
+    assert!(ended.stdout.starts_with('{') && ended.stderr.is_empty(), "{ended:?}");
+
+    fs::write(&one, WITHOUT_DATABASE).unwrap();
+    let plan = lydite(&["import", text(&one)]).code(0).stdout;
+    let run = ["run", "null:", "-c", "-", "-d", "200ms", "--warmup", "0s", "-q", "--json", text(&out)];
+    let (code, _, stderr) = piped(&run, &plan);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(json(&out)["plan"]["terminals"], 2);
+    let (code, _, stderr) = piped(&["run", "-c", "-"], &plan);
+    assert!(code == Some(2) && stderr.contains("standard input, line 3, target: is empty"), "{stderr}");
+}
+
+#[test]
+fn the_exit_code_says_if_all_settings_are_understood() {
+    let directory = scratch();
+    let (file, plan, out) = (
+        directory.path().join("run.tcl"),
+        directory.path().join("plan.toml"),
+        directory.path().join("out.json"),
+    );
+    // A setting without a counterpart is understood.
+    for (line, code) in [
+        ("diset tpcc purge true", 0),
+        ("diset tpcc colour red", 4),
+        ("diset tpcc count_ware $w", 4),
+        ("diset tpcc count_ware none", 4),
+    ] {
+        fs::write(&file, format!("dbset db pg\nvuset vu 2\n{line}\n")).unwrap();
+        let ended = lydite(&["import", text(&file), "-o", text(&plan), "--json", text(&out)]).code(code);
+        assert_eq!(ended.errors().len(), usize::from(code == 4), "{ended:?}");
+        let settings = json(&out)["plans"][0]["settings"].to_string();
+        assert_eq!(settings.contains("not_understood"), code == 4, "{line}");
+        fs::remove_file(&plan).expect("the plan is written either way");
+    }
+    // The plan is understood, and can't run.
+    fs::write(
+        &file,
+        "dbset db maria\ndiset connection maria_ssl true\ndiset connection maria_ssl_ca /nonexistent/ca\n",
+    )
+    .unwrap();
+    let ended = lydite(&["import", text(&file)]).code(4);
+    assert!(ended.only_error().contains("lydite run refuses the plan as it is"), "{ended:?}");
+}
+
+#[test]
+fn names_of_files_that_are_not_utf_8_are_files_like_others() {
+    let directory = scratch();
+    let path = |name: &[u8]| directory.path().join(OsStr::from_bytes(name));
+    let (file, plan) = (path(b"a\xff'1.tcl"), path(b"plan\xff 2.toml"));
+    fs::write(&file, WITHOUT_DATABASE.to_owned() + "dbset db pg\ndiset connection pg_host h\n").unwrap();
+    let words = |words: &[&'static str], file: &Path| {
+        let words = words.iter().map(|word| OsStr::new(word).to_owned());
+        words.chain([file.as_os_str().to_owned()]).collect::<Vec<_>>()
+    };
+    let shown = lydite(&words(&["import"], &file)).code(0).stdout;
+    assert!(shown.contains("a\\377\\'1.tcl' -o plan.toml"), "{shown}");
+    let mut import = words(&["import"], &file);
+    import.extend(words(&["-o"], &plan));
+    let ended = lydite(&import).code(0);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no file of another name");
+    // The printed commands name the files that are there.
+    let command = ended.stdout.lines().find(|line| line.ends_with("--dry-run")).expect("a command");
+    let command = command.replacen("lydite", env!("CARGO_BIN_EXE_lydite"), 1);
+    let ran = Command::new("bash").args(["-c", &command]).output().unwrap();
+    assert!(ran.status.success(), "{command}: {ran:?}");
+    lydite(&words(&["run", "null:", "--dry-run", "-c"], &plan)).code(0);
+    let refused = lydite(&words(&["run", "-c"], &file)).code(2);
+    assert!(refused.only_error().contains("make a plan of it with: lydite import FILE"), "{refused:?}");
+    let refused = lydite(&words(&["import"], &path(b"none\xff"))).code(2);
+    assert!(refused.only_error().contains("No such file"), "{refused:?}");
+}
+
 #[test]
 fn commands_of_a_script_with_different_settings_become_plans_of_their_own() {
     let directory = scratch();
@@ -98,12 +213,12 @@ fn ends_of_lines_in_a_name_of_a_file_stay_within_the_comments() {
     let directory = scratch();
     let (file, plan) = (directory.path().join("w\nrate = 5\n#.sh"), directory.path().join("plan.toml"));
     fs::write(&file, "go-tpc tpcc run -H h --colour=1\n").unwrap();
-    let ended = lydite(&["import", text(&file)]).code(0);
+    let ended = lydite(&["import", text(&file)]).code(4);
     let read: toml::Table = ended.stdout.parse().expect("the standard output is a plan");
     assert!(!read.contains_key("rate"), "{ended:?}");
     assert!(ended.stdout.contains(r"w\012rate = 5\012#.sh'"), "{ended:?}");
     assert_eq!(ended.errors().len(), 1, "{ended:?}");
-    lydite(&["import", text(&file), "-o", text(&plan)]).code(0);
+    lydite(&["import", text(&file), "-o", text(&plan)]).code(4);
 }
 
 /// Runs a command with this text in a pipe on its standard input.
@@ -122,7 +237,7 @@ fn a_pipe_is_a_file_too() {
     const LINE: &str = "./tpcc.lua --mysql-password=hunter2 --scale=3 --threads=5 --colour=hunter2 run\n";
     for name in ["-", "/dev/stdin"] {
         let (code, stdout, stderr) = piped(&["import", name], LINE);
-        assert_eq!(code, Some(0), "{stderr}");
+        assert_eq!(code, Some(4), "{stderr}");
         let plan: toml::Table = stdout.parse().expect("the standard output is a plan");
         assert_eq!(plan["warehouses"].as_integer(), Some(3));
         assert_eq!(plan["terminals"].as_integer(), Some(5));
@@ -167,7 +282,6 @@ fn an_imported_url_is_the_one_that_a_command_understands() {
 
 /// Files whose plans `lydite run` refuses as they are, with a part of the reason.
 const REFUSED: &[(&str, &str)] = &[
-    ("benchmarksql/six-oracle.in", "--tx procedures is not offered by gemel"),
     ("benchbase/disabled.in", "rate: \\\"0\\\" must be more than 0"),
     ("hammerdb/maria-tls.in", "ssl-ca=/nonexistent/certs/ca-cert.pem: no such file or directory"),
     ("hammerdb/mysql-two-way.in", "ssl-ca=/nonexistent/ca.pem: no such file or directory"),
