@@ -397,6 +397,9 @@ fn everything_wrong_is_named_at_once_and_nothing_is_written() {
     let copy = place("copy.json", &result());
     let wrong = place("audit0.json", &audit());
     let nothing = place("nothing.json", &value!({ "format": 1, "lydite": "0" }));
+    let page = case.directory.path().join("page.html");
+    fs::write(&page, "<html></html>").unwrap();
+    let page = text(&page).to_owned();
     let absent = text(&case.directory.path().join("absent.json")).to_owned();
     let sweep = place(
         "summary.json",
@@ -407,8 +410,8 @@ fn everything_wrong_is_named_at_once_and_nothing_is_written() {
         }),
     );
     let more = [
-        &partial, &plan, &settings, &copy, &wrong, &nothing, &absent, &sweep, "--disk", "much", "--copies",
-        "0",
+        &partial, &plan, &settings, &copy, &wrong, &nothing, &page, &absent, &sweep, "--disk", "much",
+        "--copies", "0",
     ];
     let ended = case.run(&more.map(|argument| -> &str { argument })).code(2);
     for words in [
@@ -424,6 +427,8 @@ fn everything_wrong_is_named_at_once_and_nothing_is_written() {
         "copy.json are the same run, which began at 2026-01-01T00:00:00Z",
         "audit0.json is an audit: name it with --audit",
         "nothing.json is not a Lydite result: it has no transactions",
+        "page.html is not a Lydite result: it is XML or HTML; a result is JSON that begins with",
+        "cannot read ",
         "absent.json",
         "summary.json is of another database (mysql 8) than",
         "--disk:",

@@ -112,20 +112,23 @@ fn given<T>(read: Option<Result<T, String>>, errors: &mut Vec<String>) -> Option
 
 /// Reads a result or a sweep.
 fn named(path: &Path) -> Result<Named, String> {
-    let place = path.display();
-    let text = fs::read_to_string(path).map_err(|error| format!("cannot read {place}: {error}"))?;
-    let json: Value =
-        serde_json::from_str(&text).map_err(|error| format!("{place} is not a Lydite result: {error}"))?;
-    match DocumentKind::of(&json) {
-        Some(DocumentKind::Sweep) => {
-            return Sweep::from_json(&text, path).map(|sweep| Named::Sweep(Box::new(sweep)));
+    let result = match fs::read_to_string(path) {
+        Ok(text) => {
+            let json = serde_json::from_str::<Value>(&text).ok();
+            match json.as_ref().and_then(DocumentKind::of) {
+                Some(DocumentKind::Sweep) => {
+                    return Sweep::from_json(&text, path).map(|sweep| Named::Sweep(Box::new(sweep)));
+                }
+                Some(DocumentKind::Audit) => {
+                    return Err(format!("{} is an audit: name it with --audit", path.display()));
+                }
+                _ => RunResult::from_json(&text, path),
+            }
         }
-        Some(DocumentKind::Audit) => return Err(format!("{place} is an audit: name it with --audit")),
-        _ => {}
-    }
-    RunResult::from_json(&text, path)
-        .map(|result| Named::Result(Box::new(result)))
-        .map_err(|error| error.to_string())
+        // It says why, as for every other command.
+        Err(_) => RunResult::load(path),
+    };
+    result.map(|result| Named::Result(Box::new(result))).map_err(|error| error.to_string())
 }
 
 /// Returns the reason why a result can't be disclosed.
