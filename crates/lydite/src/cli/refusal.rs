@@ -78,6 +78,12 @@ const ELSEWHERE: &[Elsewhere] = &[
 /// Returns an error of the command line in one line: the problem, what was probably meant, and where to read on.
 /// `arguments` are those of the process.
 pub(crate) fn one_line(error: &clap::Error, arguments: &[String]) -> String {
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        let is_odd = |argument: &&String| argument.contains(char::REPLACEMENT_CHARACTER);
+        let odd: Vec<String> =
+            arguments.iter().filter(is_odd).map(|argument| secret::shown(argument)).collect();
+        return format!("{}: must be UTF-8: name the file or the URL otherwise", odd.join(" or "));
+    }
     let text = error.render().to_string();
     // The text has further paragraphs: tips, the usage, and how to get help.
     let problem: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();

@@ -2,8 +2,10 @@
 
 use crate::program;
 use crate::program::{Program, lydite, scratch, text, windows_from};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -334,6 +336,16 @@ fn a_dry_run_shows_the_plan_as_a_plan_file_and_touches_nothing() {
     assert!(!format!("{}{}", shown.stdout, shown.stderr).contains("hunter2"), "{shown:?}");
     let wrong = lydite(&["run", "--dry-run", "-w", "none", "--terminals", "0"]).code(2);
     assert_eq!(wrong.errors().len(), 2, "{wrong:?}");
+}
+
+#[test]
+fn an_argument_that_must_be_utf_8_and_is_not_is_named() {
+    let odd = OsStr::from_bytes(b"r\xff.json");
+    for before in [&["run", "null:", "-d", "1s", "--json"][..], &["run"], &["load"]] {
+        let arguments: Vec<&OsStr> = before.iter().map(OsStr::new).chain([odd]).collect();
+        let ended = lydite(&arguments).code(2);
+        assert!(ended.only_error().contains("r\u{fffd}.json: must be UTF-8: name the file"), "{ended:?}");
+    }
 }
 
 #[test]
