@@ -80,11 +80,20 @@ enum Change<V> {
     /// Another child takes its place.
     Put(Child<V>),
     /// Two children take its place. Keys from the separator on are in the second.
-    Split(Child<V>, Key, Child<V>),
+    Split(Child<V>, Key, Child<V>, Growth),
     /// One child takes its place and that of the next.
     Merge(Child<V>),
     /// It is removed, and a neighbour gets its share of the keys.
     Drop,
+}
+
+/// Where keys will probably be added after a split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Growth {
+    /// Anywhere.
+    Anywhere,
+    /// In the second part only: its keys come in order.
+    InSecond,
 }
 
 /// Makes a new leaf.
@@ -130,6 +139,21 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
             heap => (heap + ALLOCATION_BYTES).next_multiple_of(16),
         };
         ((size_of::<Leaf<V>>() + ALLOCATION_BYTES) / ROOMY + heap) as u64
+    }
+
+    /// Returns the number of leaves and of their parents. Nobody else may use the tree meanwhile.
+    #[cfg(test)]
+    pub(crate) fn nodes(&self) -> (usize, usize) {
+        fn count<V>(guard: &Guard, node: *mut Inner<V>) -> (usize, usize) {
+            // SAFETY: same as in `descend`.
+            match unsafe { &guard.node(node).children } {
+                Children::Leaves(leaves) => (leaves.len(), 1),
+                Children::Inners(inners) => (0..inners.len())
+                    .map(|at| count(guard, load(inners, at)))
+                    .fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1)),
+            }
+        }
+        count(&Guard::pin(), self.root.load(Ordering::Acquire))
     }
 
     /// Returns the leaf at the end of the path on which `choose` selects the child of each inner node.
@@ -389,7 +413,8 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
             // Only new keys come after the leaf's. It is full for good, so it can stay, with a smaller share: whoever
             // comes to it by an outdated path adds nothing to it, and misses only keys that were added after he began.
             let between = separator(&full.entry(order, cut - 1).key, key);
-            return self.change(guard, &path, Change::Split(Child::Leaf(old), between, leaf([])));
+            let split = Change::Split(Child::Leaf(old), between, leaf([]), Growth::InSecond);
+            return self.change(guard, &path, split);
         }
         let mut entries: Vec<Entry<V>> = full.entries().cloned().collect();
         let change = if entries.len() <= ROOMY {
@@ -398,7 +423,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
             let right = entries.split_off(cut);
             let first = right.first().map_or(key, |entry| &entry.key);
             let between = entries.last().map_or_else(|| first.clone(), |entry| separator(&entry.key, first));
-            Change::Split(leaf(entries), between, leaf(right))
+            Change::Split(leaf(entries), between, leaf(right), Growth::Anywhere)
         };
         writing.replaced = true;
         self.change(guard, &path, change);
@@ -460,9 +485,11 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
             return old.put(*at, child);
         }
         let (at, mut separators, mut children) = (*at, old.separators(), old.children());
+        let mut grows = Growth::Anywhere;
         match change {
             Change::Put(child) => children[at] = child,
-            Change::Split(left, between, right) => {
+            Change::Split(left, between, right, growth) => {
+                grows = growth;
                 children[at] = left;
                 children.insert(at + 1, right);
                 separators.insert(at, between);
@@ -484,13 +511,22 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         } else if children.len() <= FANOUT {
             Change::Put(inner(separators, children))
         } else {
-            // Same rule as for leaves: a node that grows at its end stays full.
-            let cut = if at + 2 == children.len() { FANOUT } else { children.len() / 2 };
+            let (half, behind) = (children.len() / 2, at + 2);
+            // Same rule as for leaves: a node that grows at its end stays full. One that grows at one place within it is
+            // cut behind that place, so from then on it grows at its end.
+            let cut = match grows {
+                _ if behind == children.len() => FANOUT,
+                Growth::InSecond => behind.max(half),
+                Growth::Anywhere => half,
+            };
+            if behind < children.len() {
+                grows = Growth::Anywhere;
+            }
             let right: ArrayVec<_, FANOUT> = children.drain(cut..).collect();
             let others: ArrayVec<_, FANOUT> = separators.drain(cut..).collect();
             // There is one separator fewer than children, so the left part has one too many now.
             let Some(between) = separators.pop() else { unreachable!("two children have a separator") };
-            Change::Split(inner(separators, children), between, inner(others, right))
+            Change::Split(inner(separators, children), between, inner(others, right), grows)
         };
         self.change(guard, above, change);
         // SAFETY: the tree has let go of the node: its parent has another child now. Nobody else changes the structure,
@@ -502,7 +538,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
     fn change_root(&self, change: Change<V>) {
         let root = match change {
             Change::Put(Child::Inner(root)) => root,
-            Change::Split(left, between, right) => Box::into_raw(Inner::new([between], [left, right])),
+            Change::Split(left, between, right, _) => Box::into_raw(Inner::new([between], [left, right])),
             Change::Put(Child::Leaf(_)) | Change::Merge(_) | Change::Drop => {
                 unreachable!("the root is an inner node with a child")
             }

@@ -1,6 +1,7 @@
 //! Tests of the tree through its interface.
 
 use super::Tree;
+use super::sync::{FANOUT, SLOTS};
 use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use proptest::prelude::*;
@@ -88,6 +89,24 @@ fn scans_keep_to_their_bounds_in_both_directions() {
             assert_eq!(scanned(&tree, lower, upper, Direction::Backward), expected, "{lower:?} {upper:?}");
         }
     }
+}
+
+/// Orders of several districts are such keys: each district has its own end.
+#[test]
+fn keys_that_come_in_order_at_several_places_fill_the_nodes() {
+    const PLACES: u64 = 10;
+    const KEYS: u64 = if cfg!(miri) { 100 } else { 5_000 };
+    let tree = Tree::default();
+    for n in 0..KEYS {
+        for place in 0..PLACES {
+            tree.get_or_insert(&key(place << 32 | n), || n);
+        }
+    }
+    let (leaves, parents) = tree.nodes();
+    let (entries, places) = ((PLACES * KEYS) as usize, PLACES as usize);
+    // At each place there may be two nodes that are not full, and the last one.
+    assert!(leaves <= entries / SLOTS + 2 * places, "{leaves} leaves of {entries} entries");
+    assert!(parents <= leaves / FANOUT + 2 * places, "{parents} parents of {leaves} leaves");
 }
 
 /// Three threads insert and remove keys between keys that never change, while two scan. An index library that is fast
