@@ -253,11 +253,9 @@ impl MemoryEngine {
         };
         let (record, new) = index::lock(index, &write.key, known, owner, write.since, pin)
             .map_err(|kind| clash(kind, write, number))?;
-        if let Some(draft) = &mut write.value
-            && !record.versions.is_empty()
-        {
+        if let Some(draft) = &mut write.value {
             // A copy may be necessary. It is made here, because all later commits wait for the installation.
-            draft.link();
+            draft.follow(&record.versions, pin);
         }
         write.handle = Handle::Memory(record);
         Ok(new)

@@ -1,16 +1,20 @@
 //! Chains of versions.
 //!
 //! A version is one allocation: a header followed by the bytes of the value. Most rows have a single version, so a version
-//! has room for a pointer to an older one only if it was made for a chain that has one. A thread that removes the pointer
-//! to a version from its chain does so by an atomic swap. So it is the only one that has the pointer, and passes it to the
-//! epoch. The epoch frees the version when no reader that could have seen it is left. So memory safety does not depend
-//! on locks: the records' locks keep the *timestamps* in order, not the memory sound.
+//! has room for a pointer to an older one only if it was made for a chain that has one. Once the older ones are cut off, a
+//! copy without that room takes its place ([`Chain::cut`]).
+//!
+//! A thread that removes the pointer to a version from its chain does so by an atomic swap or exchange. So it is the only
+//! one that has the pointer, and passes it to the epoch. The epoch frees the version when no reader that could have seen it
+//! is left. So memory safety does not depend on locks: the records' locks keep the *timestamps* in order, not the memory
+//! sound.
 //!
 //! Versions are passed to the epoch many at a time ([`Retired`]), and their bytes count as held until they are free.
 
 use super::Counters;
 use super::stamp::{Mark, Stamp};
 use super::sync::{AtomicPtr, Pin, alloc, dealloc};
+use crate::key::MAX_VALUE_BYTES;
 use crate::mvcc::counters::ALLOCATION_BYTES;
 use crate::mvcc::prefetch::prefetch;
 use crate::order::clock::Timestamp;
@@ -23,10 +27,17 @@ use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Set in the length of a version that is linked: it has a link in front of it.
+/// Set in the head of a version that is linked: it has a link in front of it.
 const LINKED: u32 = 1 << 31;
+/// One trim in the head of a version: a version of its key lost its link.
+const TRIM: u32 = 1 << 29;
+/// Maximum number of trims of a key. A row that changes again and again would be copied in vain each time.
+const MOST_TRIMS: u32 = 3;
+const TRIMS: u32 = MOST_TRIMS * TRIM;
 /// The length that marks a version as a tombstone.
-const TOMBSTONE: u32 = LINKED - 1;
+const TOMBSTONE: u32 = TRIM - 1;
+
+const _: () = assert!(LINKED & TRIMS == 0 && MAX_VALUE_BYTES < TOMBSTONE as usize);
 
 /// Returns the bytes of a value behind an `Arc`, with the two reference counts and the allocator's overhead.
 pub(crate) const fn shared_bytes<T>() -> u64 {
@@ -49,7 +60,7 @@ type Link = AtomicPtr<Version>;
 #[repr(C)]
 struct Version {
     stamp: Stamp,
-    /// Length of the value in bytes, or [`TOMBSTONE`], perhaps with [`LINKED`].
+    /// Length of the value in bytes, or [`TOMBSTONE`]; with [`LINKED`], and with trims in units of [`TRIM`].
     len: u32,
 }
 
@@ -57,6 +68,13 @@ struct Version {
 const VALUE: usize = mem::offset_of!(Version, len) + size_of::<u32>();
 
 const _: () = assert!(size_of::<Link>().is_multiple_of(align_of::<Version>()));
+
+/// Returns the bytes that an allocation of `bytes` takes, at least one: multiples of 16 up to 128, then four sizes for
+/// each power of two, as mimalloc and jemalloc have them.
+const fn size_class(bytes: usize) -> usize {
+    let quarter = (1 << (bytes - 1).ilog2()) / 4;
+    bytes.next_multiple_of(if quarter > 16 { quarter } else { 16 })
+}
 
 impl Version {
     /// Returns the layout of a version with a value of `len` bytes, and the version's offset.
@@ -71,13 +89,14 @@ impl Version {
         (layout, offset)
     }
 
-    /// Allocates a new version, which nobody else knows.
-    fn allocate(stamp: Stamp, value: Option<&[u8]>, linked: bool) -> NonNull<Self> {
+    /// Allocates a new version, which nobody else knows. `flags` are [`LINKED`] and trims.
+    fn allocate(stamp: Stamp, value: Option<&[u8]>, flags: u32) -> NonNull<Self> {
         let bytes = value.unwrap_or_default();
         assert!(bytes.len() < TOMBSTONE as usize, "values are limited to far less");
+        let linked = flags & LINKED != 0;
         let (layout, offset) = Self::layout(bytes.len(), linked);
         let len = value.map_or(TOMBSTONE, |value| value.len() as u32);
-        let header = Self { stamp, len: if linked { len | LINKED } else { len } };
+        let header = Self { stamp, len: len | flags };
         // SAFETY: the layout is never empty, because it contains a header.
         let Some(memory) = NonNull::new(unsafe { alloc(layout) }) else { handle_alloc_error(layout) };
         // SAFETY: nobody else has the memory. It is aligned for the link and for the header, and as large as these and the
@@ -100,12 +119,20 @@ impl Version {
 
     /// Returns true if the version deletes.
     fn is_tombstone(&self) -> bool {
-        self.len & !LINKED == TOMBSTONE
+        self.len & TOMBSTONE == TOMBSTONE
     }
 
     /// Returns the length of the value.
     fn value_len(&self) -> usize {
-        if self.is_tombstone() { 0 } else { (self.len & !LINKED) as usize }
+        if self.is_tombstone() { 0 } else { (self.len & TOMBSTONE) as usize }
+    }
+
+    /// Returns the flags for a copy without a link, if it takes less memory. Tombstones stay: they are removed soon.
+    fn trimmed(&self) -> Option<u32> {
+        let class = |linked| size_class(Self::layout(self.value_len(), linked).0.size());
+        let trims = self.len & TRIMS;
+        let may_trim = self.is_linked() && trims < TRIMS && !self.is_tombstone();
+        (may_trim && class(false) < class(true)).then_some(trims + TRIM)
     }
 
     /// Returns the pointer to the next older version, if the version has one.
@@ -144,7 +171,8 @@ impl Version {
                 return version;
             }
             let stamp = mem::replace(&mut (*version.as_ptr()).stamp, Stamp::new(Timestamp::ZERO));
-            let linked = Self::allocate(stamp, Self::value(version), true);
+            let trims = version.as_ref().len & TRIMS;
+            let linked = Self::allocate(stamp, Self::value(version), trims | LINKED);
             Self::free(version);
             linked
         }
@@ -177,18 +205,26 @@ impl Draft {
     /// Makes a value that will probably be the only one of its key, so it needs less memory. A chain that has a version
     /// already copies it.
     pub(crate) fn first(value: &[u8]) -> Self {
-        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(value), false))
+        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(value), 0))
     }
 
-    /// Makes sure that a chain that has a version needs no copy.
-    pub(crate) fn link(&mut self) {
+    /// Makes the draft ready to follow the versions of a chain, which needs no copy then. The caller holds the record's
+    /// lock from here on until the chain has the draft.
+    pub(crate) fn follow(&mut self, chain: &Chain, pin: &Pin) {
+        let Some(newest) = NonNull::new(chain.head.load(Ordering::Acquire)) else { return };
+        // SAFETY: the version was reachable under this pin, as in `Chain::find`.
+        let trims = unsafe { pin.see(newest) }.len & TRIMS;
         // SAFETY: the draft owns the memory, and nobody else knows it.
-        self.0 = unsafe { Version::linked(self.0) };
+        unsafe {
+            self.0 = Version::linked(self.0);
+            let head = &mut (*self.0.as_ptr()).len;
+            *head = *head & !TRIMS | trims;
+        }
     }
 
     /// Turns the draft, or the lack of one, which is a tombstone, into a version. The caller has to free it.
     fn into_version(draft: Option<Self>, stamp: Stamp) -> NonNull<Version> {
-        let Some(draft) = draft else { return Version::allocate(stamp, None, true) };
+        let Some(draft) = draft else { return Version::allocate(stamp, None, LINKED) };
         let version = draft.0;
         mem::forget(draft);
         // SAFETY: nobody else has the memory, and it lives: the draft was not dropped.
@@ -199,15 +235,15 @@ impl Draft {
 
 impl<T: AsRef<[u8]> + ?Sized> From<&T> for Draft {
     fn from(value: &T) -> Self {
-        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(value.as_ref()), true))
+        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(value.as_ref()), LINKED))
     }
 }
 
 impl Clone for Draft {
     fn clone(&self) -> Self {
         // SAFETY: the memory lives as long as the draft.
-        let linked = unsafe { self.0.as_ref() }.is_linked();
-        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(self), linked))
+        let flags = unsafe { self.0.as_ref() }.len & (LINKED | TRIMS);
+        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(self), flags))
     }
 }
 
@@ -297,6 +333,16 @@ impl<'a> Retired<'a> {
         if self.versions.len() == FREED_AT_ONCE {
             self.pass_on();
         }
+    }
+
+    /// Adds a version that a copy has replaced. The version's bytes count until it is free, beside those of the copy.
+    ///
+    /// # Safety
+    /// Same as for [`Retired::add`].
+    unsafe fn add_replaced(&mut self, version: NonNull<Version>, bytes: u64) {
+        self.counters.add(bytes);
+        // SAFETY: same contract.
+        unsafe { self.add(version, bytes) };
     }
 
     /// Passes everything to the epoch.
@@ -440,7 +486,8 @@ impl Chain {
             if let Some(link) = unsafe { Version::link(version) } {
                 link.store(head, Ordering::Relaxed);
             }
-            // If this succeeds, `head` is the head at that very moment, whatever it was in between.
+            // If this succeeds, `head` is the head at that very moment, whatever it was in between. It is the same version
+            // as before, too: only this thread adds one, and a copy of it has no link, so no other copy replaces that.
             match self.head.compare_exchange(head, version.as_ptr(), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return,
                 Err(now) => head = now,
@@ -449,14 +496,56 @@ impl Chain {
     }
 
     /// Cuts off all versions that are older than the newest one at or before `watermark`: no snapshot at or after
-    /// `watermark` sees them.
+    /// `watermark` sees them. If that one is the only one then, it loses its link.
     pub(crate) fn cut(&self, watermark: Timestamp, pin: &Pin, retired: &mut Retired<'_>) -> Cut {
-        match self.find(watermark, pin) {
-            // SAFETY: same as in `find`.
-            Some((version, _)) => unsafe { Version::link(version) }
-                .map_or_else(Cut::default, |link| Self::retire(link, retired)),
-            None => Cut::default(),
+        let Some((version, timestamp)) = self.find(watermark, pin) else { return Cut::default() };
+        // SAFETY: same as in `find`.
+        let Some(link) = (unsafe { Version::link(version) }) else { return Cut::default() };
+        let cut = Self::retire(link, retired);
+        self.trim(version, timestamp, pin, retired);
+        cut
+    }
+
+    /// Puts a copy without a link in the place of a version that was found under this pin and has no older one, if it is
+    /// the newest one and the copy takes less memory. Threads that are on the version stay there.
+    ///
+    /// A link that was cut stays null, so nothing is lost with it. A version that is not hidden any more may still have its
+    /// mark; the copy has the timestamp instead.
+    fn trim(&self, version: NonNull<Version>, at: Timestamp, pin: &Pin, retired: &mut Retired<'_>) {
+        if self.head.load(Ordering::Relaxed) != version.as_ptr() {
+            return;
         }
+        // SAFETY: same as in `find`.
+        let header = unsafe { pin.see(version) };
+        let Some(flags) = header.trimmed() else { return };
+        // SAFETY: same as in `find`.
+        let copy = Version::allocate(Stamp::new(at), unsafe { Version::value(version) }, flags);
+        // The writer that holds the record's lock, and other collectors, exchange the head too: one of them succeeds. The
+        // version is not freed under this pin, so no other version has its address meanwhile.
+        let exchanged =
+            self.head.compare_exchange(version.as_ptr(), copy.as_ptr(), Ordering::AcqRel, Ordering::Relaxed);
+        // SAFETY: in the first case, the exchange has removed the only pointer to the version. In the second, nobody else
+        // knows the copy.
+        unsafe {
+            match exchanged {
+                Ok(_) => retired.add_replaced(version, version_bytes(header.value_len())),
+                Err(_) => Version::free(copy),
+            }
+        }
+    }
+
+    /// Returns the bytes that the allocations of all versions take.
+    #[cfg(test)]
+    pub(crate) fn allocated(&self, pin: &Pin) -> usize {
+        let mut bytes = 0;
+        let mut next = self.head.load(Ordering::Acquire);
+        while let Some(version) = NonNull::new(next) {
+            // SAFETY: same as in `find`.
+            let (header, link) = unsafe { (pin.see(version), Version::link(version)) };
+            bytes += size_class(Version::layout(header.value_len(), header.is_linked()).0.size());
+            next = link.map_or(ptr::null_mut(), |link| link.load(Ordering::Acquire));
+        }
+        bytes
     }
 
     /// Removes all versions.

@@ -92,7 +92,7 @@ fn a_chain_takes_values_that_were_made_for_a_new_key_and_others_in_any_order() {
             for (at, linked) in (1..).zip(linked) {
                 let mut draft = if linked { Draft::from(value) } else { Draft::first(value) };
                 if at == 2 {
-                    draft.link();
+                    draft.follow(&chain, &Pin::new());
                     draft = draft.clone();
                 }
                 chain.push(Timestamp(at), Some(draft));
@@ -106,6 +106,35 @@ fn a_chain_takes_values_that_were_made_for_a_new_key_and_others_in_any_order() {
             assert_eq!(cut(&chain, 3), Cut::default());
             assert_eq!(chain.newest(&pin).unwrap().value, Some(value));
         }
+    }
+}
+
+#[test]
+fn a_row_that_changed_a_few_times_takes_no_more_memory_than_a_new_one() {
+    const CHANGES: u64 = 3;
+    for (len, classes) in [(0, [16, 32]), (4, [16, 32]), (49, [64, 80]), (292, [320, 320]), (501, [640, 640])]
+    {
+        let value = vec![7; len];
+        let (chain, pin) = (Chain::default(), Pin::new());
+        chain.push(Timestamp(1), Some(Draft::first(&value)));
+        assert_eq!(chain.allocated(&pin), classes[0], "{len}");
+        for at in 2..10 {
+            let mut draft = Draft::from(&value);
+            draft.follow(&chain, &pin);
+            chain.push(Timestamp(at), Some(draft));
+            // A snapshot before it keeps the older version.
+            assert_eq!(cut(&chain, at - 1), Cut::default());
+            assert_eq!(chain.versions(&pin).count(), 2);
+            assert_eq!(cut(&chain, at), Cut { versions: 1, bytes: version_bytes(len) });
+            // A row that changes more often will need the link again.
+            let is_trimmed = at <= CHANGES + 1;
+            assert_eq!(chain.allocated(&pin), classes[usize::from(!is_trimmed)], "{len} at {at}");
+            assert_eq!(chain.newest(&pin), Some(Seen { timestamp: Timestamp(at), value: Some(&value) }));
+        }
+        // A tombstone is removed soon.
+        chain.push(Timestamp(10), None);
+        cut(&chain, 10);
+        assert_eq!(chain.allocated(&pin), 32);
     }
 }
 

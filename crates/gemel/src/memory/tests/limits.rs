@@ -72,6 +72,27 @@ fn replaced_versions_count_until_no_reader_can_have_them() {
     help_until(|| engine.state().bytes == smallest);
 }
 
+/// Values of this length get a smaller copy once they are the only version again.
+#[test]
+fn copies_count_until_no_reader_can_have_what_they_replaced() {
+    let engine = engine();
+    let value = "x".repeat(49);
+    let first = commit_now(&engine, [put("a", &value, Timestamp::ZERO)]);
+    let smallest = engine.state().bytes;
+    let pin = Pin::new();
+    let second = commit_now(&engine, [put("a", &value, first)]);
+    engine.collect(second);
+    let held = smallest + 2 * version_bytes(49);
+    assert_eq!(engine.state().bytes, held, "the pin keeps the older version and the one that was copied");
+    drop(pin);
+    help_until(|| engine.state().bytes == smallest);
+    let gone = commit_now(&engine, [delete("a", second)]);
+    help_until(|| {
+        engine.collect(gone);
+        engine.state().bytes == 0
+    });
+}
+
 #[test]
 fn removed_records_and_index_nodes_count_until_no_reader_can_have_them() {
     const KEYS: u64 = 2_000;
