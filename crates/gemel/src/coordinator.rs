@@ -9,7 +9,7 @@ mod stamping;
 use crate::engine::{Engine, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
-use crate::ids::{KeyspaceId, MAX_ENGINES};
+use crate::ids::{KeyspaceId, MAX_ENGINES, Owner};
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Keyspace;
 use crate::lock::Lock;
@@ -309,8 +309,8 @@ impl Coordinator {
         parts: &mut [Part],
         entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
     ) -> Result<Count, Failure> {
-        let owner = transaction.seat.number;
-        self.lock_all(transaction, parts, entered)?;
+        let owner = transaction.seat.owner();
+        self.lock_all(owner, transaction, parts, entered)?;
         fail_point("commit.locked");
         note_writes(transaction, parts);
         let mut hidden = [const { None }; MAX_ENGINES];
@@ -327,10 +327,14 @@ impl Coordinator {
 
     /// Notes the locks of a commit for the watches of others. A conflict if a prepared transaction has read one of the
     /// keys, or another transaction holds its lock.
-    fn note_locks(&self, owner: u64, parts: &[Part]) -> Result<(), Failure> {
+    fn note_locks(&self, owner: Owner, parts: &[Part]) -> Result<(), Failure> {
         // The fence in `note` is also the one that `protects` and `are_held` need.
-        self.watches.note(owner, parts.iter().map(|part| (part.engine, part.writes.as_slice())));
-        if self.prepared.protects() || self.locks.are_held() { self.check_kept(owner, parts) } else { Ok(()) }
+        self.watches.note(owner.number, parts.iter().map(|part| (part.engine, part.writes.as_slice())));
+        if self.prepared.protects() || self.locks.are_held() {
+            self.check_kept(owner.number, parts)
+        } else {
+            Ok(())
+        }
     }
 
     /// Removes hidden writes.
@@ -433,7 +437,7 @@ impl Coordinator {
     }
 
     /// Locks the writes of all engines. After an error, which comes with its engine, no key is locked.
-    fn lock(&self, owner: u64, parts: &mut [Part]) -> Result<(), (usize, Refusal)> {
+    fn lock(&self, owner: Owner, parts: &mut [Part]) -> Result<(), (usize, Refusal)> {
         for index in 0..parts.len() {
             let part = &mut parts[index];
             let engine = part.engine;
@@ -449,7 +453,7 @@ impl Coordinator {
     /// large parts, hidden.
     fn ready(
         &self,
-        owner: u64,
+        owner: Owner,
         transaction: &Transaction,
         parts: &mut [Part],
         hidden: &mut [Option<Hidden>; MAX_ENGINES],
@@ -459,15 +463,15 @@ impl Coordinator {
         self.hide(parts, hidden);
         if transaction.rows_to_validate() > MANY_ROWS {
             // The watch opens before the validation, so what others lock during the validation is noted.
-            let watch = self.watches.open(owner);
-            self.validate(transaction)?;
+            let watch = self.watches.open(owner.number);
+            self.validate(owner, transaction)?;
             fail_point("commit.validated_early");
             let watched = Watched::new(watch, transaction);
             self.stamp(parts)?;
             self.validate_watched(owner, &watched)?;
         } else {
             self.stamp(parts)?;
-            self.validate(transaction)?;
+            self.validate(owner, transaction)?;
         }
         self.check_changes(transaction, parts).map_err(failure)?;
         // Locking and validation ask for versions that may be gone, as reads do.
@@ -497,8 +501,7 @@ impl Coordinator {
             .map_err(|reason| (Count::Csr, refused(reason)))
     }
 
-    fn validate(&self, transaction: &Transaction) -> Result<(), Failure> {
-        let owner = transaction.seat.number;
+    fn validate(&self, owner: Owner, transaction: &Transaction) -> Result<(), Failure> {
         for seen in &transaction.seen {
             let (engine, keyspace, still) = match seen {
                 // Another commit may have the key locked at this moment, but will give up.
@@ -525,7 +528,7 @@ impl Coordinator {
     }
 
     /// Validates those reads again whose keys others have locked since they were validated.
-    fn validate_watched(&self, owner: u64, watched: &Watched<'_>) -> Result<(), Failure> {
+    fn validate_watched(&self, owner: Owner, watched: &Watched<'_>) -> Result<(), Failure> {
         for noted in watched.watch.take() {
             let Some(since) = watched.read_at(&noted) else { continue };
             let Noted { engine, keyspace, key } = &noted;

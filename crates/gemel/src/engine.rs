@@ -5,7 +5,7 @@
 
 use crate::draw::{EachDrawn, Random};
 use crate::error::{Conflict, Result};
-use crate::ids::{Direction, KeyspaceId};
+use crate::ids::{Direction, KeyspaceId, Owner};
 use crate::key::{Key, KeyRange};
 use crate::mvcc::Draft;
 use crate::mvcc::hidden::Hidden;
@@ -160,16 +160,16 @@ pub(crate) trait Engine: Send + Sync {
 
     /// Locks the keys of all writes for `owner`, without waiting, and checks that none has a commit newer than its
     /// `since`. After an error no key is locked.
-    fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal>;
+    fn lock(&self, owner: Owner, writes: &mut [Write]) -> Result<(), Refusal>;
 
     /// Locks the writes of a prepared transaction again, after recovery and before the first transaction. No limit of the
     /// engine applies: the transaction was within it when it was prepared.
-    fn lock_again(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+    fn lock_again(&self, owner: Owner, writes: &mut [Write]) -> Result<(), Refusal> {
         self.lock(owner, writes)
     }
 
     /// Returns true if no other owner has locked `key`, and nobody has committed a write of it after `since`.
-    fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
+    fn validate_key(&self, owner: Owner, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
         Ok(self.find_conflict(owner, keyspace, key, since)?.is_none())
     }
 
@@ -177,7 +177,7 @@ pub(crate) trait Engine: Send + Sync {
     /// committed a write of it after `since`; otherwise none.
     fn find_conflict(
         &self,
-        owner: u64,
+        owner: Owner,
         keyspace: KeyspaceId,
         key: &Key,
         since: Timestamp,
@@ -186,7 +186,7 @@ pub(crate) trait Engine: Send + Sync {
     /// Same as [`Engine::validate_key`], for all keys of a range, including keys that are being inserted.
     fn validate_range(
         &self,
-        owner: u64,
+        owner: Owner,
         keyspace: KeyspaceId,
         range: &KeyRange,
         since: Timestamp,

@@ -11,6 +11,23 @@ pub(crate) const MAX_ENGINES: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct KeyspaceId(pub(crate) u32);
 
+/// A transaction as the owner of locks in engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// Number of the transaction. No other one ever has it.
+    pub(crate) number: u64,
+    /// Place among the transactions that are running or prepared, from 1 on. Another one may get it later. It takes less
+    /// memory than the number.
+    pub(crate) place: u32,
+}
+
+#[cfg(test)]
+impl From<u32> for Owner {
+    fn from(number: u32) -> Self {
+        Self { number: number.into(), place: number }
+    }
+}
+
 /// Returns a random number, to distinguish what is made at another time or place.
 pub(crate) fn random() -> u64 {
     RandomState::new().hash_one((std::process::id(), std::time::SystemTime::now()))

@@ -4,7 +4,7 @@
 use crate::draw::{EachDrawn, Random};
 use crate::engine::{Clash, Each, Engine, Found, Handle, Refusal, Write};
 use crate::error::{Conflict, Result};
-use crate::ids::{Direction, KeyspaceId};
+use crate::ids::{Direction, KeyspaceId, Owner};
 use crate::key::{Key, KeyRange};
 use crate::mvcc::Draft;
 use crate::order::clock::{Clock, Timestamp};
@@ -143,7 +143,7 @@ impl Engine for MapEngine {
         Ok(())
     }
 
-    fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+    fn lock(&self, owner: Owner, writes: &mut [Write]) -> Result<(), Refusal> {
         let mut cells = self.cells.lock();
         for (number, write) in writes.iter().enumerate() {
             let cell = cells.entry((write.keyspace, write.key.clone())).or_default();
@@ -155,14 +155,14 @@ impl Engine for MapEngine {
             return Err(Refusal::Clash(Clash { kind, keyspace: write.keyspace, number }));
         }
         for write in writes {
-            cells.entry((write.keyspace, write.key.clone())).or_default().owner = owner;
+            cells.entry((write.keyspace, write.key.clone())).or_default().owner = owner.number;
         }
         Ok(())
     }
 
     fn find_conflict(
         &self,
-        owner: u64,
+        owner: Owner,
         keyspace: KeyspaceId,
         key: &Key,
         since: Timestamp,
@@ -170,21 +170,21 @@ impl Engine for MapEngine {
         let cells = self.cells.lock();
         let cell = cells.get(&(keyspace, key.clone()));
         Ok(cell.and_then(|cell| match cell.owner {
-            other if other != 0 && other != owner => Some(Conflict::Locked),
+            other if other != 0 && other != owner.number => Some(Conflict::Locked),
             _ => (cell.newest() > since).then_some(Conflict::Write),
         }))
     }
 
     fn validate_range(
         &self,
-        owner: u64,
+        owner: Owner,
         keyspace: KeyspaceId,
         range: &KeyRange,
         since: Timestamp,
     ) -> Result<bool> {
         let cells = self.cells.lock();
         let mut inside = cells.iter().filter(|((of, key), _)| *of == keyspace && range.contains(key));
-        Ok(inside.all(|(_, cell)| (cell.owner == 0 || cell.owner == owner) && cell.newest() <= since))
+        Ok(inside.all(|(_, cell)| (cell.owner == 0 || cell.owner == owner.number) && cell.newest() <= since))
     }
 
     fn install(&self, writes: &mut [Write], at: Timestamp) {

@@ -6,11 +6,11 @@
 
 use crate::engine::Write;
 use crate::error::{Error, Result};
-use crate::ids::{KeyspaceId, MAX_ENGINES};
+use crate::ids::{KeyspaceId, MAX_ENGINES, Owner};
 use crate::key::{Key, KeyRange, MAX_NAME_BYTES};
 use crate::options::Options;
 use crate::oracle::Trace;
-use crate::order::active::{COUNTERS, Count};
+use crate::order::active::{COUNTERS, Count, SEATS};
 use crate::order::protocol::Part;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,8 +136,8 @@ pub(crate) struct Entry {
     pub(crate) name: String,
     /// Number in the log. No other prepared transaction in the log has it.
     pub(crate) number: u64,
-    /// Owner of its locks.
-    pub(crate) owner: u64,
+    /// Owner of its locks. Its place is not the one that it had while it ran, which another transaction may have now.
+    pub(crate) owner: Owner,
     /// Time at which it was prepared, in microseconds since 1970.
     pub(crate) at_us: u64,
     /// Engines in which it takes part, each with true if it wrote there.
@@ -181,7 +181,8 @@ impl Entry {
 /// A transaction to be prepared.
 pub(crate) struct Draft<'n> {
     pub(crate) name: &'n str,
-    pub(crate) owner: u64,
+    /// Number of the transaction.
+    pub(crate) transaction: u64,
     pub(crate) at_us: u64,
     pub(crate) engines: Vec<(usize, bool)>,
     pub(crate) rows: u64,
@@ -211,8 +212,26 @@ struct Block {
     name: String,
 }
 
+/// The places of prepared transactions as [`Owner`]s, behind those of running ones.
+struct Places {
+    /// The next place that no transaction has had.
+    next: u32,
+    /// Places below `next` that no transaction has.
+    free: Vec<u32>,
+}
+
+impl Places {
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+}
+
 struct Table {
     entries: BTreeMap<String, Arc<Entry>>,
+    places: Places,
     blocks: Vec<Block>,
     /// Bytes of all entries.
     bytes: u64,
@@ -248,7 +267,12 @@ impl PreparedTransactions {
             limit: options.prepared_limit,
             limit_bytes: options.prepared_limit_bytes,
             numbers: AtomicU64::new(0),
-            table: RwLock::new(Table { entries: BTreeMap::new(), blocks: Vec::new(), bytes: 0 }),
+            table: RwLock::new(Table {
+                entries: BTreeMap::new(),
+                places: Places { next: SEATS as u32 + 1, free: Vec::new() },
+                blocks: Vec::new(),
+                bytes: 0,
+            }),
             protecting: AtomicUsize::new(0),
             decided: Default::default(),
         }
@@ -284,19 +308,21 @@ impl PreparedTransactions {
                 table.entries.len()
             )));
         }
-        let entry = Entry::new(draft, number);
+        let mut entry = Entry::new(draft, number);
         let is_used = |block: &&Block| block.ids.iter().any(|id| entry.keyspaces.contains(id));
         if let Some(block) = table.blocks.iter().find(is_used) {
             return Err((block.error)(&block.name));
         }
+        entry.owner.place = table.places.take();
         Ok(self.insert(&mut table, entry))
     }
 
     /// Enters a transaction that recovery has found. No limit applies: what was prepared stays so.
     pub(crate) fn restore(&self, draft: Draft<'_>, number: u64, bytes: u64) -> Arc<Entry> {
-        let entry = Entry::new(draft, number);
+        let mut entry = Entry::new(draft, number);
         entry.bytes.store(bytes, Ordering::Relaxed);
         let mut table = self.table.write();
+        entry.owner.place = table.places.take();
         table.bytes += bytes;
         self.insert(&mut table, entry)
     }
@@ -331,10 +357,12 @@ impl PreparedTransactions {
         Ok(())
     }
 
-    /// Removes an entry that was decided or could not be prepared.
+    /// Removes an entry that was decided or could not be prepared. Its owner must have no locks any more: another
+    /// transaction gets its place.
     pub(crate) fn remove(&self, entry: &Entry) {
         let mut table = self.table.write();
         table.entries.remove(&entry.name);
+        table.places.free.push(entry.owner.place);
         table.bytes -= entry.bytes();
         if entry.reads.len() > 0 {
             self.protecting.fetch_sub(1, Ordering::SeqCst);
@@ -367,7 +395,7 @@ impl PreparedTransactions {
         self.protecting.load(Ordering::SeqCst) > 0
     }
 
-    /// Returns the first of the keys that another prepared transaction has read.
+    /// Returns the first of the keys that a prepared transaction other than number `owner` has read.
     pub(crate) fn first_protected<'k>(
         &self,
         owner: u64,
@@ -377,8 +405,11 @@ impl PreparedTransactions {
             return None;
         }
         let table = self.table.read();
-        let others: Vec<_> =
-            table.entries.values().filter(|entry| entry.owner != owner && entry.reads.len() > 0).collect();
+        let others: Vec<_> = table
+            .entries
+            .values()
+            .filter(|entry| entry.owner.number != owner && entry.reads.len() > 0)
+            .collect();
         let found = keys.find(|(engine, keyspace, key)| {
             others.iter().any(|entry| entry.reads.contain(*engine, *keyspace, key))
         });
@@ -458,12 +489,12 @@ pub(crate) fn unknown(name: &str) -> Error {
 
 impl Entry {
     fn new(draft: Draft<'_>, number: u64) -> Self {
-        let Draft { name, owner, at_us, engines, rows, mut keyspaces, reads } = draft;
+        let Draft { name, transaction, at_us, engines, rows, mut keyspaces, reads } = draft;
         keyspaces.extend(reads.places().map(|(_, keyspace)| keyspace));
         Self {
             name: name.to_owned(),
             number,
-            owner,
+            owner: Owner { number: transaction, place: 0 },
             at_us,
             engines,
             rows,

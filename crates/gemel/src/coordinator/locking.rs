@@ -6,7 +6,7 @@
 
 use super::{Coordinator, Failure, Part};
 use crate::error::{Conflict, Result};
-use crate::ids::KeyspaceId;
+use crate::ids::{KeyspaceId, Owner};
 use crate::key::Key;
 use crate::lock_manager::{LockHolder, Settled};
 use crate::order::clock::{Broken, Clock, Timestamp};
@@ -18,12 +18,12 @@ impl Coordinator {
     /// Looks at a key whose lock the transaction `owner` holds, for a snapshot of the key's engine.
     pub(crate) fn settled(
         &self,
-        owner: u64,
+        owner: Owner,
         engine: usize,
         (keyspace, key): (KeyspaceId, &Key),
         since: Timestamp,
     ) -> Result<Settled> {
-        if self.prepared.first_protected(owner, iter::once((engine, keyspace, key))).is_some() {
+        if self.prepared.first_protected(owner.number, iter::once((engine, keyspace, key))).is_some() {
             return Ok(Settled::No);
         }
         Ok(match self.engines[engine].find_conflict(owner, keyspace, key, since)? {
@@ -70,7 +70,7 @@ impl Coordinator {
     /// protect until its decision. Its reads are protected already.
     pub(super) fn check_reads_held(&self, entry: &Entry) -> Result<(), Failure> {
         let is_read = |engine, keyspace, key: &Key| entry.reads.contain(engine, keyspace, key);
-        self.none_kept(self.locks.first_held_that(entry.owner, is_read))
+        self.none_kept(self.locks.first_held_that(entry.owner.number, is_read))
     }
 
     /// Returns a conflict for a key that another transaction keeps, if one was found.

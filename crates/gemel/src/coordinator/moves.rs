@@ -9,7 +9,7 @@ use super::{Coordinator, Entered, Failure, Part, failure};
 use crate::engine::{Clash, Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
-use crate::ids::{KeyspaceId, MAX_ENGINES};
+use crate::ids::{KeyspaceId, MAX_ENGINES, Owner};
 use crate::keyspace::{Gate, Keyspace, Standing};
 use crate::order::clock::Timestamp;
 use crate::transaction::Transaction;
@@ -237,16 +237,16 @@ impl Coordinator {
         stamping
     }
 
-    /// Locks the writes of a commit that has entered the engines. After an error no key is locked. A twin is no reason to
+    /// Locks the writes of a commit for `owner` after it has entered the engines. After an error no key is locked. A twin is no reason to
     /// fail: the commit waits a moment for its keys, and gives up the move if there is no memory for it. Nor is a key that
     /// the transaction has locked: the other commit will find that, and give up.
     pub(super) fn lock_all<'e>(
         &'e self,
+        owner: Owner,
         transaction: &Transaction,
         parts: &mut [Part],
         entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
     ) -> Result<(), Failure> {
-        let owner = transaction.seat.number;
         let (backoff, mut attempts) = (Backoff::new(), 0);
         loop {
             let Err((engine, refusal)) = self.lock(owner, parts) else { return Ok(()) };

@@ -35,11 +35,11 @@ fn reads_of(seen: &[Seen]) -> Reads {
 }
 
 /// Returns the draft of an entry with these parts.
-fn draft<'n>(name: &'n str, owner: u64, at_us: u64, parts: &[Part], reads: Reads) -> Draft<'n> {
+fn draft<'n>(name: &'n str, transaction: u64, at_us: u64, parts: &[Part], reads: Reads) -> Draft<'n> {
     let writes = || parts.iter().flat_map(|part| &part.writes);
     Draft {
         name,
-        owner,
+        transaction,
         at_us,
         engines: parts.iter().map(|part| (part.engine, !part.writes.is_empty())).collect(),
         rows: writes().count() as u64,
@@ -62,8 +62,8 @@ impl Coordinator {
         let mut entered = self.enter(&parts).map_err(failure)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
         let reads = reads_of(&transaction.seen);
-        let owner = transaction.seat.number;
-        let draft = draft(name, owner, u64::try_from(now).unwrap_or_default(), &parts, reads);
+        let number = transaction.seat.number;
+        let draft = draft(name, number, u64::try_from(now).unwrap_or_default(), &parts, reads);
         let entry = self.prepared.reserve(draft).map_err(failure)?;
         let unwinding = Unwinding(self);
         let outcome = self.prepare_entered(transaction, parts, &entry, &mut entered);
@@ -79,7 +79,7 @@ impl Coordinator {
         entry: &Entry,
         entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
     ) -> Result<(), Failure> {
-        self.lock_all(transaction, &mut parts, entered)?;
+        self.lock_all(entry.owner, transaction, &mut parts, entered)?;
         fail_point("prepare.locked");
         note_writes(transaction, &parts);
         let appended = self.ready_to_prepare(transaction, &parts, entry).and_then(|record| {
@@ -105,7 +105,7 @@ impl Coordinator {
     ) -> Result<AloneRecord, Failure> {
         self.note_locks(entry.owner, parts)?;
         self.check_reads_held(entry)?;
-        self.validate(transaction)?;
+        self.validate(entry.owner, transaction)?;
         self.check_changes(transaction, parts).map_err(failure)?;
         self.check_age(transaction.seat).map_err(failure)?;
         let record = record_of(entry, parts);
@@ -215,12 +215,12 @@ impl Coordinator {
             writes.iter_mut().for_each(|write| write.since = since);
         }
         let mut parts = parts_of(writes, touched);
-        let owner = self.active.next_number();
+        let transaction = self.active.next_number();
+        let entry = self.prepared.restore(draft(name, transaction, at_us, &parts, reads), number, bytes);
         for part in &mut parts {
-            let locked = self.engines[part.engine].lock_again(owner, &mut part.writes);
+            let locked = self.engines[part.engine].lock_again(entry.owner, &mut part.writes);
             locked.map_err(|refusal| self.refusal(part.engine, refusal).1)?;
         }
-        let entry = self.prepared.restore(draft(name, owner, at_us, &parts, reads), number, bytes);
         *entry.work.lock() = Some(Work { parts, trace: None });
         entry.set_ready();
         Ok(())

@@ -34,7 +34,7 @@ mod tests;
 use crate::draw::{EachDrawn, Random};
 use crate::engine::{Clash, Each, Engine, Found, Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
-use crate::ids::{Direction, KeyspaceId};
+use crate::ids::{Direction, KeyspaceId, Owner};
 use crate::key::{Key, KeyRange};
 use crate::limit::Limit;
 use crate::manifest::{KeyspaceEntry, Manifest, TreeEntry};
@@ -344,7 +344,7 @@ impl DiskEngine {
     }
 
     /// Locks writes until one fails. Returns the number of locked ones.
-    fn lock_some(&self, owner: u64, writes: &[Write]) -> (usize, Result<(), Refusal>) {
+    fn lock_some(&self, owner: Owner, writes: &[Write]) -> (usize, Result<(), Refusal>) {
         for (index, write) in writes.iter().enumerate() {
             let keyspace = match self.keyspace(write.keyspace) {
                 Ok(keyspace) => keyspace,
@@ -353,7 +353,7 @@ impl DiskEngine {
             if write.key.len() == 0 {
                 return (index, Err(Refusal::Error(empty_key())));
             }
-            if let Err(obstacle) = keyspace.recent.lock(owner, &write.key, write.since) {
+            if let Err(obstacle) = keyspace.recent.lock(owner.number, &write.key, write.since) {
                 let refusal = match obstacle {
                     Obstacle::Conflict(kind) => {
                         Refusal::Clash(Clash { kind, keyspace: write.keyspace, number: index })
@@ -472,7 +472,7 @@ impl Engine for DiskEngine {
         unsafe { self.shared.latch.unlock_shared() };
     }
 
-    fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+    fn lock(&self, owner: Owner, writes: &mut [Write]) -> Result<(), Refusal> {
         let (locked, result) = self.lock_some(owner, writes);
         if result.is_err() {
             self.unlock(&writes[..locked]);
@@ -482,12 +482,12 @@ impl Engine for DiskEngine {
 
     fn find_conflict(
         &self,
-        owner: u64,
+        owner: Owner,
         keyspace: KeyspaceId,
         key: &Key,
         since: Timestamp,
     ) -> Result<Option<Conflict>> {
-        match self.keyspace(keyspace)?.recent.validate_key(owner, key, since) {
+        match self.keyspace(keyspace)?.recent.validate_key(owner.number, key, since) {
             Ok(()) => Ok(None),
             Err(Obstacle::Conflict(kind)) => Ok(Some(kind)),
             Err(Obstacle::Forgotten) => Err(forgotten()),
@@ -496,12 +496,12 @@ impl Engine for DiskEngine {
 
     fn validate_range(
         &self,
-        owner: u64,
+        owner: Owner,
         keyspace: KeyspaceId,
         range: &KeyRange,
         since: Timestamp,
     ) -> Result<bool> {
-        unchanged(self.keyspace(keyspace)?.recent.validate_range(owner, range, since))
+        unchanged(self.keyspace(keyspace)?.recent.validate_range(owner.number, range, since))
     }
 
     fn install(&self, writes: &mut [Write], at: Timestamp) {

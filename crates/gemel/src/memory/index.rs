@@ -15,7 +15,7 @@ use crate::order::clock::Timestamp;
 /// The index of a keyspace.
 pub(super) type Index = Tree<RecordRef>;
 
-/// Locks the record of a key for `owner`: `known`, a handle of an earlier look-up, or the one in the index. Returns it,
+/// Locks the record of a key for the owner at a place: `known`, a handle of an earlier look-up, or the one in the index. Returns it,
 /// and true if it is new. Waits for no other transaction.
 ///
 /// # Errors
@@ -24,7 +24,7 @@ pub(super) fn lock(
     index: &Index,
     key: &Key,
     mut known: Option<RecordRef>,
-    owner: u64,
+    owner: u32,
     since: Timestamp,
     pin: &Pin,
 ) -> Result<(RecordRef, bool), Conflict> {

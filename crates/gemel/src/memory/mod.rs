@@ -14,7 +14,7 @@ mod tests;
 use crate::draw::{EachDrawn, Random};
 use crate::engine::{Clash, Each, Engine, Found, FoundEach, Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
-use crate::ids::{Direction, KeyspaceId};
+use crate::ids::{Direction, KeyspaceId, Owner};
 use crate::key::{Key, KeyRange};
 use crate::keyspaces::Keyspaces;
 use crate::mvcc::{
@@ -245,13 +245,19 @@ impl MemoryEngine {
     }
 
     /// Locks the record of one write, which has this number. Returns true if the record is new.
-    fn lock_record(&self, owner: u64, write: &mut Write, number: usize, pin: &Pin) -> Result<bool, Refusal> {
+    fn lock_record(
+        &self,
+        owner: Owner,
+        write: &mut Write,
+        number: usize,
+        pin: &Pin,
+    ) -> Result<bool, Refusal> {
         let index = self.keyspaces.get(write.keyspace).map_err(Refusal::Error)?;
         let known = match mem::take(&mut write.handle) {
             Handle::Memory(record) => Some(record),
             Handle::None => None,
         };
-        let (record, new) = index::lock(index, &write.key, known, owner, write.since, pin)
+        let (record, new) = index::lock(index, &write.key, known, owner.place, write.since, pin)
             .map_err(|kind| clash(kind, write, number))?;
         if let Some(draft) = &mut write.value {
             // A copy may be necessary. It is made here, because all later commits wait for the installation.
@@ -343,7 +349,7 @@ impl MemoryEngine {
     }
 
     /// Does the same as [`Engine::lock`], without help for the epoch.
-    fn lock_within_limit(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+    fn lock_within_limit(&self, owner: Owner, writes: &mut [Write]) -> Result<(), Refusal> {
         // Checked before any work: a full engine should not grow its index for a commit that it rejects.
         let held = self.counters.0.bytes.load(Ordering::Relaxed);
         self.check_limit(writes, held + bytes_of_versions(writes))?;
@@ -362,7 +368,7 @@ impl MemoryEngine {
 
     /// Locks the records of all writes. Returns the bytes that the commit will take, and the new records. After an error
     /// no record is locked.
-    fn lock_records(&self, owner: u64, writes: &mut [Write]) -> Result<(u64, Placeholders), Refusal> {
+    fn lock_records(&self, owner: Owner, writes: &mut [Write]) -> Result<(u64, Placeholders), Refusal> {
         let mut pin = Pin::new();
         let mut made = Placeholders::default();
         for i in 0..writes.len() {
@@ -533,7 +539,7 @@ impl Engine for MemoryEngine {
 
     /// Locks the writes, each of a different key. Writes beyond the memory limit are rejected here. The others count as
     /// held from here on.
-    fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+    fn lock(&self, owner: Owner, writes: &mut [Write]) -> Result<(), Refusal> {
         if let Err(refusal) = self.lock_within_limit(owner, writes) {
             // After a refusal nothing is locked, so helping holds up nobody.
             let full = matches!(refusal, Refusal::Error(Error::Capacity(_)));
@@ -548,7 +554,7 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
-    fn lock_again(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+    fn lock_again(&self, owner: Owner, writes: &mut [Write]) -> Result<(), Refusal> {
         let (bytes, made) = self.lock_records(owner, writes)?;
         self.counters.add(bytes);
         self.counters.0.records.fetch_add(made.records, Ordering::Relaxed);
@@ -557,19 +563,19 @@ impl Engine for MemoryEngine {
 
     fn find_conflict(
         &self,
-        owner: u64,
+        owner: Owner,
         keyspace: KeyspaceId,
         key: &Key,
         since: Timestamp,
     ) -> Result<Option<Conflict>> {
         fence(Ordering::SeqCst);
         let index = self.keyspaces.get(keyspace)?;
-        Ok(index.get(key, |record| record.conflict(owner, since, &Pin::new())).flatten())
+        Ok(index.get(key, |record| record.conflict(owner.place, since, &Pin::new())).flatten())
     }
 
     fn validate_range(
         &self,
-        owner: u64,
+        owner: Owner,
         keyspace: KeyspaceId,
         range: &KeyRange,
         since: Timestamp,
@@ -578,7 +584,7 @@ impl Engine for MemoryEngine {
         let index = self.keyspaces.get(keyspace)?;
         let mut entries = 0_usize;
         let flow = scan_records(index, range, Direction::Forward, |_, record, pin| {
-            if !record.is_unchanged(owner, since, pin) {
+            if !record.is_unchanged(owner.place, since, pin) {
                 return ControlFlow::Break(());
             }
             entries += 1;

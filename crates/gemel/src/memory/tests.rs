@@ -56,8 +56,8 @@ fn write(key: &[u8], value: Option<&[u8]>, since: Timestamp) -> Write {
 }
 
 /// Commits in one engine, with the coordinator's steps.
-fn commit(engine: &MemoryEngine, owner: u64, writes: &mut [Write]) -> Result<Timestamp, Refusal> {
-    engine.lock(owner, writes)?;
+fn commit(engine: &MemoryEngine, owner: u32, writes: &mut [Write]) -> Result<Timestamp, Refusal> {
+    engine.lock(Owner::from(owner), writes)?;
     let at = engine.clock().draw();
     engine.install(writes, at);
     engine.clock().publish(at);
@@ -142,7 +142,7 @@ fn a_locked_key_is_a_conflict_at_once_and_free_after_giving_up() {
     let start = commit_now(&engine, [put("a", "0", Timestamp::ZERO)]);
     let before = engine.state();
     let mut slow = [put("a", "1", start), put("new", "1", start)];
-    engine.lock(7, &mut slow).unwrap();
+    engine.lock(Owner::from(7), &mut slow).unwrap();
     for key in ["a", "new"] {
         assert_clash(commit(&engine, 8, &mut [put("z", "2", start), put(key, "2", start)]), Conflict::Locked);
     }
@@ -192,11 +192,11 @@ fn a_write_with_the_handle_of_a_collected_record_looks_up_its_key_again() {
 fn validation_finds_newer_commits_and_the_locks_of_others() {
     let engine = engine();
     let start = commit_now(&engine, [put("a", "0", Timestamp::ZERO)]);
-    let valid = |owner, since| engine.validate_key(owner, SPACE, &key("a"), since).unwrap();
+    let valid = |owner, since| engine.validate_key(Owner::from(owner), SPACE, &key("a"), since).unwrap();
     assert!(valid(1, start));
-    assert!(engine.validate_key(1, SPACE, &key("missing"), start).unwrap());
+    assert!(engine.validate_key(Owner::from(1), SPACE, &key("missing"), start).unwrap());
     let mut writes = [put("a", "1", start)];
-    engine.lock(1, &mut writes).unwrap();
+    engine.lock(Owner::from(1), &mut writes).unwrap();
     assert!(valid(1, start), "one's own lock is no conflict");
     assert!(!valid(2, start));
     let at = engine.clock().draw();
@@ -214,9 +214,11 @@ fn validating_a_range_finds_a_key_that_is_just_being_inserted() {
         lower: Bound::Included(key(lower)),
         upper: Bound::Excluded(key(upper)),
     };
-    let valid = |owner, range: &KeyRange, since| engine.validate_range(owner, SPACE, range, since).unwrap();
+    let valid = |owner, range: &KeyRange, since| {
+        engine.validate_range(Owner::from(owner), SPACE, range, since).unwrap()
+    };
     let mut phantom = [put("b", "1", start)];
-    engine.lock(1, &mut phantom).unwrap();
+    engine.lock(Owner::from(1), &mut phantom).unwrap();
     assert!(valid(1, &range("a", "d"), start));
     assert!(!valid(2, &range("a", "d"), start));
     assert!(valid(2, &range("c", "e"), start));
@@ -237,15 +239,15 @@ fn one_of_two_transactions_that_insert_what_the_other_looked_for_fails_validatio
     for _ in 0..2_000 {
         let start = engine.clock().horizon();
         let won = std::thread::scope(|scope| {
-            let transaction = |owner: u64, mine: &'static str, other: &'static str| {
+            let transaction = |owner: u32, mine: &'static str, other: &'static str| {
                 let engine = &engine;
                 scope.spawn(move || {
                     let mut writes = [put(mine, "x", start)];
-                    engine.lock(owner, &mut writes).unwrap();
+                    engine.lock(Owner::from(owner), &mut writes).unwrap();
                     let at = engine.clock().draw();
                     let range =
                         KeyRange { lower: Bound::Included(key(other)), upper: Bound::Included(key(other)) };
-                    let valid = engine.validate_range(owner, SPACE, &range, start).unwrap();
+                    let valid = engine.validate_range(Owner::from(owner), SPACE, &range, start).unwrap();
                     if valid {
                         engine.install(&mut writes, at)
                     } else {
@@ -293,7 +295,7 @@ fn a_tombstone_under_a_lock_is_collected_when_its_locker_gave_up() {
     let first = commit_now(&engine, [put("a", "1", Timestamp::ZERO)]);
     let gone = commit_now(&engine, [delete("a", first)]);
     let mut again = [put("a", "2", gone)];
-    engine.lock(5, &mut again).unwrap();
+    engine.lock(Owner::from(5), &mut again).unwrap();
     engine.collect(gone);
     assert_eq!(engine.state().records, 1);
     engine.give_up(&mut again);
@@ -466,7 +468,7 @@ fn the_sum_over_all_accounts_is_the_same_in_every_snapshot() {
                             Write { keyspace: SPACE, key, value, since: at, handle }
                         })
                         .into();
-                    match commit(engine, slot as u64 + 1, &mut writes) {
+                    match commit(engine, slot as u32 + 1, &mut writes) {
                         Ok(_) => _ = transfers.fetch_add(1, Ordering::Relaxed),
                         Err(Refusal::Clash(_)) => {}
                         Err(Refusal::Error(error)) => panic!("{error}"),
@@ -572,7 +574,7 @@ proptest! {
                 Step::GiveUp { keys } => {
                     let mut writes: Vec<_> =
                         keys.iter().map(|key| write(&bytes(*key), Some(b"never"), Timestamp(now))).collect();
-                    prop_assert!(engine.lock(owner, &mut writes).is_ok());
+                    prop_assert!(engine.lock(Owner::from(owner), &mut writes).is_ok());
                     engine.give_up(&mut writes);
                 }
                 Step::Collect { back } => {
@@ -597,7 +599,7 @@ proptest! {
                     engine.get(SPACE, &key_bytes, Timestamp(at), None, &mut |found, _| value = Some(found[0])).unwrap();
                     prop_assert_eq!(value, model.get(&key).and_then(visible));
                     let unchanged = model.get(&key).and_then(|versions| versions.keys().last()) <= Some(&at);
-                    prop_assert_eq!(engine.validate_key(owner, SPACE, &key_bytes, Timestamp(at)).unwrap(), unchanged);
+                    prop_assert_eq!(engine.validate_key(Owner::from(owner), SPACE, &key_bytes, Timestamp(at)).unwrap(), unchanged);
                 }
             }
         }

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 pub(crate) use crossbeam_utils::Backoff;
 pub(crate) use parking_lot::Mutex;
 pub(crate) use std::alloc::{alloc, dealloc};
-pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU64};
+pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 /// A pin of the epoch, which keeps the versions seen through it in memory.
 ///

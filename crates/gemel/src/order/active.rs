@@ -3,7 +3,7 @@
 use super::clock::{Clock, Timestamp};
 use super::sync::{AtomicU64, AtomicUsize, CHUNK, CHUNKS, IDLE, Mutex, thread_local};
 use crate::error::{Error, Result};
-use crate::ids::MAX_ENGINES;
+use crate::ids::{MAX_ENGINES, Owner};
 use crate::options::Isolation;
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
@@ -31,6 +31,8 @@ pub(crate) struct Active {
     opened: Instant,
 }
 
+/// Maximum number of transactions that run at once.
+pub(crate) const SEATS: usize = CHUNK * CHUNKS;
 /// Bits in a word of [`Active::open`].
 const WORD: usize = u64::BITS as usize;
 /// Number of open chunks that are searched for a free slot before another chunk is opened.
@@ -106,6 +108,13 @@ pub struct RunningTransaction {
 pub(crate) struct Seat {
     index: usize,
     pub(crate) number: u64,
+}
+
+impl Seat {
+    /// Returns the transaction as the owner of locks in engines, until it ends.
+    pub(crate) fn owner(self) -> Owner {
+        Owner { number: self.number, place: self.index as u32 + 1 }
+    }
 }
 
 impl Chunk {
@@ -215,7 +224,7 @@ impl Active {
             return (0..CHUNKS).find_map(|chunk| self.take_in(chunk, number)).ok_or_else(|| {
                 Error::Capacity(format!(
                     "{} transactions are running, the maximum: end some before beginning more",
-                    CHUNK * CHUNKS
+                    SEATS
                 ))
             });
         }

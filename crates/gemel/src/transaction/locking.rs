@@ -245,8 +245,8 @@ impl Transaction {
         place: &(KeyspaceId, Key),
         deadline: Option<Instant>,
     ) -> Result<Result<Timestamp, Refused>> {
-        let (core, number, engine) = (Arc::clone(&self.core), self.seat.number, keyspace.engine_index());
-        let settled = |at| core.settled(number, engine, (place.0, &place.1), at);
+        let (core, owner, engine) = (Arc::clone(&self.core), self.seat.owner(), keyspace.engine_index());
+        let settled = |at| core.settled(owner, engine, (place.0, &place.1), at);
         // A write from before the lock rests on its own snapshot.
         let own = self.writes.get(place).map(|pending| pending.since);
         let mut patience = Patience::new(&core.locks, deadline);

@@ -135,6 +135,51 @@ fn of_two_prepared_transactions_with_write_skew_one_is_rejected() {
     }
 }
 
+/// A transaction gets the slot of the one before it on the thread, and its locks stay.
+#[test]
+fn the_next_transaction_does_not_take_the_locks_of_a_prepared_one_for_its_own() {
+    for space in 0..2 {
+        let directory = directory();
+        let mut shop = open(directory.path(), LogMode::Shared);
+        shop.put(space, "a", "1").unwrap();
+        let writer = |shop: &super::shop::Shop, name: &str, key| {
+            let transaction = shop.written(Isolation::Snapshot, &[(space, key, Some("2"))]);
+            transaction.prepare(name).unwrap().wait().unwrap();
+        };
+        writer(&shop, "first", "a");
+        writer(&shop, "second", "c");
+        for _ in 0..2 {
+            for key in ["a", "c"] {
+                let reader = || {
+                    let mut reader = shop.written(Isolation::Serializable, &[(space, "w", Some("1"))]);
+                    reader.get(&shop.spaces[space], key.as_bytes()).unwrap();
+                    reader
+                };
+                conflict(reader().commit(), Conflict::Read);
+                conflict(reader().prepare("third"), Conflict::Read);
+            }
+            let mut scanner = shop.written(Isolation::Serializable, &[(space, "w", Some("1"))]);
+            let range = (Bound::Included(&b"b"[..]), Bound::Excluded(&b"d"[..]));
+            let each = |_: &[u8], _: &[u8]| ControlFlow::Continue(());
+            scanner.scan(&shop.spaces[space], range.0, range.1, Direction::Forward, each).unwrap();
+            conflict(scanner.commit(), Conflict::Read);
+            drop(shop);
+            shop = open(directory.path(), LogMode::Shared);
+        }
+        // A decided one gives its place to the next, and only then.
+        shop.decide("first", true).unwrap().wait().unwrap();
+        writer(&shop, "third", "e");
+        let mut reader = shop.written(Isolation::Serializable, &[(space, "w", Some("1"))]);
+        assert_eq!(reader.get(&shop.spaces[space], b"a").unwrap().as_deref(), Some(&b"2"[..]));
+        reader.get(&shop.spaces[space], b"e").unwrap();
+        conflict(reader.commit(), Conflict::Read);
+        for name in ["second", "third"] {
+            shop.decide(name, false).unwrap().wait().unwrap();
+        }
+        shop.put(space, "c", "3").unwrap();
+    }
+}
+
 #[test]
 fn a_snapshot_from_before_the_decision_stays_as_it_is() {
     let directory = directory();

@@ -13,24 +13,27 @@ fn the_first_committer_wins() {
     let since = engine.clock().horizon();
     let mut first = [write("a", Some("1"), since), write("b", Some("1"), since)];
     let mut second = [write("0", Some("2"), since), write("b", Some("2"), since)];
-    engine.lock(1, &mut first).unwrap();
+    engine.lock(Owner::from(1), &mut first).unwrap();
     let clash = |refusal| match refusal {
         Err(Refusal::Clash(clash)) => clash.kind,
         other => panic!("{other:?}"),
     };
-    assert_eq!(clash(engine.lock(2, &mut second)), Conflict::Locked);
-    assert!(engine.validate_key(3, KS, &key("0"), since).unwrap(), "a rejected commit leaves nothing locked");
+    assert_eq!(clash(engine.lock(Owner::from(2), &mut second)), Conflict::Locked);
+    assert!(
+        engine.validate_key(Owner::from(3), KS, &key("0"), since).unwrap(),
+        "a rejected commit leaves nothing locked"
+    );
     let at = engine.clock().draw();
     engine.install(&mut first, at);
     assert_eq!(
-        clash(engine.lock(2, &mut second)),
+        clash(engine.lock(Owner::from(2), &mut second)),
         Conflict::Write,
         "the first commit counts before it is published"
     );
     engine.clock().publish(at);
-    assert_eq!(clash(engine.lock(2, &mut second)), Conflict::Write);
+    assert_eq!(clash(engine.lock(Owner::from(2), &mut second)), Conflict::Write);
     let mut second = second.map(|write| Write { since: at, ..write });
-    engine.lock(2, &mut second).unwrap();
+    engine.lock(Owner::from(2), &mut second).unwrap();
     engine.give_up(&mut second);
     assert_eq!(engine.state().recent_keys, 2);
 }
@@ -40,7 +43,7 @@ fn an_abandoned_commit_leaves_nothing_and_blocks_nobody() {
     let (_directory, engine) = engine();
     let since = engine.clock().horizon();
     let mut writes = [write("a", Some("1"), since)];
-    engine.lock(1, &mut writes).unwrap();
+    engine.lock(Owner::from(1), &mut writes).unwrap();
     let at = engine.clock().draw();
     engine.give_up(&mut writes);
     engine.clock().publish(at);
@@ -54,17 +57,21 @@ fn a_phantom_is_found_by_validating_the_range() {
     let (_directory, engine) = engine();
     let since = put(&engine, "b", "1");
     let range = bounds(Bound::Included("a"), Bound::Excluded("m"));
-    assert!(engine.validate_range(7, KS, &range, since).unwrap());
+    assert!(engine.validate_range(Owner::from(7), KS, &range, since).unwrap());
     let mut writes = [write("c", Some("new"), since)];
-    engine.lock(8, &mut writes).unwrap();
-    assert!(!engine.validate_range(7, KS, &range, since).unwrap(), "it is being inserted");
+    engine.lock(Owner::from(8), &mut writes).unwrap();
+    assert!(!engine.validate_range(Owner::from(7), KS, &range, since).unwrap(), "it is being inserted");
     let at = engine.clock().draw();
     engine.install(&mut writes, at);
     engine.clock().publish(at);
-    assert!(!engine.validate_range(7, KS, &range, since).unwrap(), "it was inserted");
-    assert!(engine.validate_range(7, KS, &bounds(Bound::Excluded("c"), Bound::Unbounded), since).unwrap());
-    assert!(engine.validate_range(7, KS, &range, at).unwrap());
-    assert!(!engine.validate_key(7, KS, &key("c"), since).unwrap());
+    assert!(!engine.validate_range(Owner::from(7), KS, &range, since).unwrap(), "it was inserted");
+    assert!(
+        engine
+            .validate_range(Owner::from(7), KS, &bounds(Bound::Excluded("c"), Bound::Unbounded), since)
+            .unwrap()
+    );
+    assert!(engine.validate_range(Owner::from(7), KS, &range, at).unwrap());
+    assert!(!engine.validate_key(Owner::from(7), KS, &key("c"), since).unwrap());
 }
 
 #[test]
@@ -131,10 +138,13 @@ fn invalid_writes_and_keyspaces_are_rejected_with_a_reason() {
         other => panic!("{other:?}"),
     };
     assert!(
-        message(engine.lock(1, &mut [write("", Some("v"), Timestamp::ZERO)])).contains("at least one byte")
+        message(engine.lock(Owner::from(1), &mut [write("", Some("v"), Timestamp::ZERO)]))
+            .contains("at least one byte")
     );
     let unknown = Write { keyspace: KeyspaceId(9), ..write("k", None, Timestamp::ZERO) };
-    assert!(message(engine.lock(1, &mut [unknown])).contains("keyspace 9 is not in the disk engine"));
+    assert!(
+        message(engine.lock(Owner::from(1), &mut [unknown])).contains("keyspace 9 is not in the disk engine")
+    );
     assert!(engine.get(KeyspaceId(70_000), &key("k"), Timestamp::MAX, None, &mut |_, _| ()).is_err());
     assert!(engine.open_keyspace(KeyspaceId(1 << 20)).unwrap_err().to_string().contains("room for 1048576"));
     engine.close();

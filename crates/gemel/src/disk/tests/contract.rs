@@ -41,7 +41,7 @@ fn b_no_insert_is_lost_when_rotations_race_with_commits() {
                     let mut writes: Vec<_> = names.iter().map(|name| write(name, Some("v"), since)).collect();
                     writes.push(write(format!("last of {writer}"), Some(&number.to_string()), since));
                     engine.enter(true).unwrap();
-                    engine.lock(writer + 1, &mut writes).unwrap();
+                    engine.lock(Owner::from(writer as u32 + 1), &mut writes).unwrap();
                     let at = engine.clock().draw();
                     if number % 7 == 0 {
                         engine.give_up(&mut writes);
@@ -206,7 +206,7 @@ fn d_conflict_checks_do_not_depend_on_the_files() {
     engine.flush_all().unwrap();
     compact(&engine);
     assert!(matches!(
-        engine.lock(2, &mut [write("k", Some("two"), before)]),
+        engine.lock(Owner::from(2), &mut [write("k", Some("two"), before)]),
         Err(Refusal::Clash(clash)) if clash.kind == crate::Conflict::Write
     ));
     engine.collect(after);
@@ -214,9 +214,9 @@ fn d_conflict_checks_do_not_depend_on_the_files() {
     compact(&engine);
     assert_eq!(engine.state().recent_keys, 0);
     let mut writes = [write("k", Some("two"), after)];
-    engine.lock(2, &mut writes).unwrap();
+    engine.lock(Owner::from(2), &mut writes).unwrap();
     engine.give_up(&mut writes);
-    assert!(engine.validate_key(3, KS, &key("k"), after).unwrap());
+    assert!(engine.validate_key(Owner::from(3), KS, &key("k"), after).unwrap());
 }
 
 /// The sizes of rows, cache and memtables make most reads go to files.
@@ -276,7 +276,7 @@ fn f_nothing_is_flushed_before_the_log_is_durable() {
             refused = Some(error);
             break;
         }
-        engine.lock(1, &mut writes).unwrap();
+        engine.lock(Owner::from(1), &mut writes).unwrap();
         let at = engine.clock().draw();
         engine.install(&mut writes, at);
         engine.leave();

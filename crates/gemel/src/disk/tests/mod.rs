@@ -12,7 +12,7 @@ use super::{BeforeFlush, DiskEngine};
 use crate::Options;
 use crate::engine::{Engine, Handle, Refusal, Write};
 use crate::error::Error;
-use crate::ids::{Direction, KeyspaceId};
+use crate::ids::{Direction, KeyspaceId, Owner};
 use crate::key::{Key, KeyRange};
 use crate::order::clock::Timestamp;
 use std::ops::{Bound, ControlFlow};
@@ -58,7 +58,7 @@ fn commit<K: AsRef<[u8]>>(engine: &DiskEngine, rows: &[(K, Option<&str>)]) -> Ti
         let since = engine.clock().horizon();
         writes = rows.iter().map(|(name, value)| write(name, *value, since)).collect();
         engine.enter(true).unwrap();
-        match engine.lock(1, &mut writes) {
+        match engine.lock(Owner::from(1), &mut writes) {
             Ok(()) => break,
             // Nobody counts this snapshot, so a test may collect above it just now.
             Err(Refusal::Error(Error::TooOld(_))) => engine.leave(),

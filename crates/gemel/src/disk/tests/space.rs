@@ -7,7 +7,7 @@ use crate::wait::wait_until;
 fn try_put(engine: &DiskEngine, row: u32) -> Result<(), Error> {
     let mut writes = [write(row.to_be_bytes(), Some(&"x".repeat(1000)), engine.clock().horizon())];
     engine.enter(true)?;
-    engine.lock(1, &mut writes).unwrap();
+    engine.lock(Owner::from(1), &mut writes).unwrap();
     let at = engine.clock().draw();
     engine.install(&mut writes, at);
     engine.leave();

@@ -120,7 +120,7 @@ fn value(commit: Commit) -> Option<[u8; 2]> {
 }
 
 /// Makes a value in one of the two forms.
-fn draft(owner: u64, value: &[u8]) -> Draft {
+fn draft(owner: u32, value: &[u8]) -> Draft {
     if owner.is_multiple_of(2) { Draft::first(value) } else { Draft::from(value) }
 }
 
@@ -180,7 +180,7 @@ impl World {
 
     /// Runs a transaction that reads a key and another one, and writes the first: a value, a deletion, or none to give
     /// up. Then it validates the read of the other.
-    fn write(&self, owner: u64, [key, other]: [u8; 2], written: Option<bool>) {
+    fn write(&self, owner: u32, [key, other]: [u8; 2], written: Option<bool>) {
         let snapshot = self.begin();
         // A transaction may keep the handle of a read, or look for the key again.
         let known = self.read(key, snapshot).filter(|_| owner.is_multiple_of(2));
@@ -205,7 +205,7 @@ impl World {
         *self.records.lock().unwrap() -= usize::from(removed);
     }
 
-    fn install(&self, owner: u64, key: u8, record: RecordRef, wrote: bool, read: (u8, Timestamp)) {
+    fn install(&self, owner: u32, key: u8, record: RecordRef, wrote: bool, read: (u8, Timestamp)) {
         let at = self.order().draw(&[key], |at| wrote.then_some(at as u8));
         let (other, since) = read;
         let is_unchanged = |record: &RecordRef| record.is_unchanged(owner, since, &Pin::new());
@@ -230,7 +230,7 @@ impl World {
 
     /// Runs a large transaction that writes keys, and draws its timestamp only after it has installed them; or deletes
     /// them, or none to give up.
-    fn write_hidden(&self, owner: u64, keys: &[u8], written: Option<bool>) {
+    fn write_hidden(&self, owner: u32, keys: &[u8], written: Option<bool>) {
         let snapshot = self.begin();
         let since = Timestamp(snapshot);
         let mut locked = Vec::new();
@@ -255,7 +255,7 @@ impl World {
     /// Leaves those records that are still locked.
     fn install_hidden(
         &self,
-        owner: u64,
+        owner: u32,
         locked: &mut Vec<(u8, RecordRef)>,
         written: Option<bool>,
         since: Timestamp,
@@ -364,7 +364,7 @@ fn work(work: impl FnOnce(&World) + Send + 'static) -> Work {
     Box::new(work)
 }
 
-fn writes(owner: u64, writes: &'static [([u8; 2], Option<bool>)]) -> Work {
+fn writes(owner: u32, writes: &'static [([u8; 2], Option<bool>)]) -> Work {
     work(move |world| {
         for (keys, written) in writes {
             world.write(owner, *keys, *written);

@@ -10,7 +10,7 @@ use std::mem;
 use std::ptr::NonNull;
 
 pub(super) use crate::model_checker::{Backoff, Mutex};
-pub(super) use shuttle::sync::atomic::{AtomicPtr, AtomicU64};
+pub(super) use shuttle::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
 /// Deferred work, and the pins that it waits for.
 struct Deferred {

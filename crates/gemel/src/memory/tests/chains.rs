@@ -1,7 +1,7 @@
 //! Tests of chains of versions, and of records. Miri runs them too.
 
 use crate::mvcc::hidden::Hidden;
-use crate::mvcc::record::{Attempt, RecordRef};
+use crate::mvcc::record::{Attempt, MOST_HANDLES, RecordRef, UNCOUNTED};
 use crate::mvcc::sync::Pin;
 use crate::mvcc::version::{Chain, Cut, Draft, Retired, Seen, version_bytes};
 use crate::order::clock::Timestamp;
@@ -259,6 +259,43 @@ fn hidden_versions_that_are_taken_back_leave_the_older_ones() {
     assert_eq!(clear(&chain).versions, 2);
     // SAFETY: both versions were taken back.
     drop(unsafe { hidden.free() });
+}
+
+#[test]
+fn a_record_with_more_handles_than_fit_its_count_is_never_freed() {
+    let record = RecordRef::locked(1);
+    record.versions.push(Timestamp(1), Some(b"v1".into()));
+    let count = || record.handles().load(Ordering::Relaxed);
+    assert_eq!(count(), 1);
+    record.handles().store(MOST_HANDLES - 1, Ordering::Relaxed);
+    let last = record.clone();
+    drop(last);
+    assert_eq!(count(), MOST_HANDLES - 1, "so many are counted");
+    let many = [(); 3].map(|()| record.clone());
+    assert_eq!(count(), UNCOUNTED);
+    drop(many);
+    drop(record.clone());
+    assert_eq!(count(), UNCOUNTED);
+    record.handles().store(1, Ordering::Relaxed);
+}
+
+#[test]
+fn handles_of_a_record_come_and_go_on_several_threads() {
+    for _ in 0..ROUNDS.min(2_000) {
+        let record = RecordRef::locked(1);
+        record.versions.push(Timestamp(1), Some(b"v1".into()));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let copy = record.clone();
+                scope.spawn(move || {
+                    let another = copy.clone();
+                    drop(copy);
+                    assert_eq!(another.versions.newest(&Pin::new()).unwrap().value, Some(&b"v1"[..]));
+                });
+            }
+            drop(record);
+        });
+    }
 }
 
 #[test]
