@@ -61,8 +61,7 @@ static ALLOCATOR: Counting = Counting;
 /// Returns the bytes that mimalloc takes for an allocation: multiples of 16 up to 128, then four sizes for each power of
 /// two.
 fn rounded(size: usize) -> usize {
-    let step = if size <= 128 { 16 } else { (size - 1).next_power_of_two() / 8 };
-    if size <= 8 { 8 } else { size.next_multiple_of(step.max(16)) }
+    if size <= 8 { 8 } else { size.next_multiple_of(((1 << (size - 1).ilog2()) / 4).max(16)) }
 }
 
 struct Random(u64);
