@@ -76,6 +76,20 @@ pub fn is_connection_string(text: &str) -> bool {
     text.contains("://") || is_keywords(text)
 }
 
+/// True if an option stands within a part of a URL, behind a character that separates options elsewhere: `db&user=u`.
+/// With `secrets`, only options with a secret value count.
+#[must_use]
+pub fn has_option(part: &str, secrets: bool) -> bool {
+    let mut pieces = part.split(['?', '&', ';', ',']).skip(1);
+    pieces.any(|piece| {
+        piece.split_once('=').is_some_and(|(name, _)| {
+            let name = name.trim();
+            let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-_. ".contains(letter);
+            !name.is_empty() && name.chars().all(is_name) && (!secrets || is_secret(name))
+        })
+    })
+}
+
 /// Returns the value of a keyword in a connection string of libpq, if it is nothing but a name.
 #[must_use]
 pub fn keyword<'a>(text: &'a str, keyword: &str) -> Option<&'a str> {

@@ -1,5 +1,6 @@
 //! The URL of a target: a scheme, a part that its family reads, and options after a question mark.
 
+use crate::secret;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -112,6 +113,12 @@ impl ParsedUrl {
             ));
         }
         if let Some((before, option)) = option_in(rest, known) {
+            // The option may be a password.
+            if secret::has_option(rest, true) {
+                return Err(format!(
+                    "target {scheme}:{before} has an option in its path: write ? before it, or %3D for the = of a file's name"
+                ));
+            }
             return Err(format!(
                 "target {scheme}:{rest} has the option {option:?} in its path: write {scheme}:{before}?{option}, or \
                  {scheme}:{} for a file of that name",

@@ -108,6 +108,11 @@ pub(crate) fn not_known(url: &str, scheme: &str, known: &[Scheme]) -> String {
                 and name its port"
             .into();
     }
+    if scheme.contains("+sentinel") {
+        return format!(
+            "target scheme {scheme:?} is not known: Lydite asks no sentinel: write redis://HOST:PORT/NUMBER with the primary"
+        );
+    }
     match suggestion(url, scheme, known) {
         Some(hint) => format!("target scheme {scheme:?} is not known: {hint}"),
         None => format!(

@@ -229,10 +229,18 @@ fn ports(value: &str, draft: &mut Draft, findings: &mut Findings) {
 
 /// Sets an option to the first name of a list.
 fn first(option: &'static str, name: &str, value: &str, draft: &mut Draft, findings: &mut Findings) {
-    let mut names = value.split(',').map(|name| name.trim().trim_matches('"'));
-    let Some(first) = names.next().filter(|first| !first.is_empty()) else { return };
+    let value = value.trim();
+    // A name between quotes may have a comma.
+    let (first, rest) = match value.strip_prefix('"').and_then(|inner| inner.split_once('"')) {
+        Some(parts) => parts,
+        None => value.split_at(value.find(',').unwrap_or(value.len())),
+    };
+    let first = first.trim();
+    if first.is_empty() {
+        return;
+    }
     draft.set(option, first);
-    if names.next().is_some() {
+    if rest.contains(',') {
         findings
             .note(format!("{name}: the first name of the list is used: Lydite's tables are in one schema"));
     }

@@ -20,15 +20,17 @@ pub(crate) use families::{Families, names_of};
 pub(crate) use forms::begins;
 pub(crate) use page::page;
 
-use crate::net::url::{has_password, password, percent_decode};
+use crate::net::url::{authority, has_password, password, percent_decode};
 use crate::schemes;
 use draft::Draft;
 use families::{family_of, is_server, with_scheme};
 use findings::{Findings, Outcomes};
 use forms::Meant;
+use lydite_database::secret::{self, has_option};
 use lydite_database::target_url::with_lower_scheme;
 use placeholder::is_placeholder;
-use row::Form;
+use readers::is_password;
+use row::{Decoding, Form};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -88,8 +90,32 @@ pub(crate) fn read(text: &str, families: Families) -> Result<Pasted<'_>, Vec<Str
                 .into(),
         ]);
     }
+    if let Some(part) = part_with_option(&pasted.url) {
+        return Err(vec![format!(
+            "target has an option within {part}: URLs have ? before the first option and & before the others, keywords a space, \
+             .NET and ODBC a semicolon"
+        )]);
+    }
     pasted.notes.extend(notes_of_file(&pasted.url, families));
     Ok(pasted)
+}
+
+/// Returns the part of a server's URL within which an option stands, behind a character that is no separator there. It
+/// would be a part of a name, which messages repeat, and it may be a password.
+fn part_with_option(url: &str) -> Option<String> {
+    let place = authority(url);
+    let (login, _) = url[place.clone()].rsplit_once('@').unwrap_or_default();
+    let user = login.split_once(':').map_or(login, |(user, _)| user);
+    let (path, query) = url[place.end..].split_once('?').unwrap_or((&url[place.end..], ""));
+    if has_option(&percent_decode(user), false) {
+        return Some("the name of the user".into());
+    }
+    if has_option(&percent_decode(path), false) {
+        return Some("the name of the database".into());
+    }
+    let options = readers::query(query, Decoding::Percent).into_iter();
+    let mut within = options.filter(|option| !is_password(&option.name) && has_option(&option.value, true));
+    within.next().map(|option| format!("the option {}", secret::shown(&option.name)))
 }
 
 /// Returns the note about a path that object mappers read otherwise.

@@ -15,20 +15,27 @@ pub(crate) fn bare(text: &str) -> &str {
         return unquoted(rest);
     }
     let assigned = text.strip_prefix("export ").unwrap_or(text).trim_start();
-    match assigned.split_once('=') {
-        Some((name, rest)) if is_variable(name) && is_url(unquoted(rest)) => unquoted(rest),
-        _ => text,
-    }
+    // Files of properties, and of YAML.
+    let parts = assigned.split_once('=').into_iter().chain(assigned.split_once(": "));
+    let mut urls = parts.filter(|(name, _)| is_place_of_url(name.trim_end())).map(|(_, rest)| unquoted(rest));
+    urls.find(|rest| is_url(rest)).unwrap_or(text)
 }
 
-/// True if a text is the name of an environment variable.
-fn is_variable(text: &str) -> bool {
-    text.starts_with(|letter: char| letter.is_ascii_uppercase())
-        && text.chars().all(|letter| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_')
+/// True if a text is the name of an environment variable, or of a setting that is a URL, such as `spring.datasource.url`.
+fn is_place_of_url(text: &str) -> bool {
+    let is_upper = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
+    let is_variable =
+        text.starts_with(|letter: char| letter.is_ascii_uppercase()) && text.chars().all(is_upper);
+    let in_name = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    let lower = text.to_ascii_lowercase();
+    let is_setting =
+        ["url", "uri", "dsn"].iter().any(|end| lower.ends_with(end)) && text.chars().all(in_name);
+    is_variable || is_setting
 }
 
 /// True if a text begins as a URL.
 fn is_url(text: &str) -> bool {
+    let text = text.strip_prefix("jdbc:").map_or(text, |rest| rest.trim_start_matches(':'));
     let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
     !scheme.is_empty()
         && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+:-".contains(letter))

@@ -308,10 +308,31 @@ pub(crate) fn parse(
         errors.push("target option zone_strategy needs zones: add zones=ZONE,ZONE,…".into());
     }
     check_shards(&config, &mut errors);
+    errors.extend(config.connection.options.as_deref().and_then(overridden));
     if config.unprepared {
         unprepared::check(config.connection.options.is_some(), !config.shards.is_empty(), &mut errors);
     }
     if errors.is_empty() { Ok(config) } else { Err(errors) }
+}
+
+/// Returns the error of start-up options whose settings Lydite replaces on each connection, which would change the load.
+fn overridden(options: &str) -> Option<String> {
+    let lower = options.to_ascii_lowercase();
+    let value = |name: &str| {
+        let (_, rest) = lower.split_once(name)?;
+        Some(rest.trim_start_matches([' ', '=', '\'', '"']))
+    };
+    if value("transaction_isolation").is_some() {
+        return Some(
+            "target option options (or PGOPTIONS) sets the isolation: write isolation=LEVEL behind the URL"
+                .into(),
+        );
+    }
+    let is_off = |value: &str| ["off", "false", "no", "0"].iter().any(|word| value.starts_with(word));
+    value("transaction_read_only").filter(|value| !is_off(value)).map(|_| {
+        "target option options (or PGOPTIONS) makes transactions read only, but they write: leave it out"
+            .into()
+    })
 }
 
 /// Completes the parts that the URL leaves out by libpq's environment variables.

@@ -216,6 +216,22 @@ const POSTGRES: &[Read<'_>] = &[
     ("postgis://u:p@h/db?conn_max_age=60", "postgres://u:p@h/db", &["conn_max_age left out"]),
     ("pgsql://u:p@h/db", "postgres://u:p@h/db", &[]),
     ("timescale://u:p@h/db", "postgres://u:p@h/db", &[]),
+    ("pgx5://u:p@h/db", "postgres://u:p@h/db", &[]),
+    // As files of settings have it
+    ("spring.datasource.url=jdbc:postgresql://h/db?user=u", "postgres://u@h:5432/db?sslmode=prefer", &[]),
+    ("DATABASE_URL: postgres://u:p@h/db", "postgres://u:p@h/db", &[]),
+    ("jdbc:aws-wrapper:postgresql://h/db?user=u", "postgres://u@h:5432/db?sslmode=prefer", &[]),
+    // GORM
+    (
+        "host=h user=u password=p dbname=db port=5433 sslmode=disable TimeZone=Asia/Shanghai",
+        "postgres://u:p@h:5433/db?sslmode=disable",
+        &["TimeZone left out"],
+    ),
+    (
+        "jdbc:postgresql://h/db?user=u&currentSchema=\"My,Sch\",public",
+        "postgres://u@h:5432/db?schema=My,Sch&sslmode=prefer",
+        &["the first name of the list"],
+    ),
     // psqlODBC
     (
         "Driver={PostgreSQL Unicode};Server=h;Port=5433;Database=db;Uid=u;Pwd={a;b}}c};SSLmode=require;BI=0;UseDeclareFetch=1",
@@ -370,6 +386,36 @@ fn files_and_temporary_databases_of_sqlite_are_read() {
 }
 
 #[test]
+fn an_option_within_a_name_is_rejected_without_its_value() {
+    for text in [
+        "postgres://h/db&password=S3cr3t",
+        "postgres://h/db;password=S3cr3t",
+        "mysql://h/db;user=u;password=S3cr3t",
+        "jdbc:postgresql://h/db;user=u;password=S3cr3t",
+        "jdbc:mariadb://h/db&user=u&password=S3cr3t",
+        "tcp(h:1)/db;password=S3cr3t",
+        "host=h dbname=db;password=S3cr3t",
+        "Host=h;Username=u;Database=db,Password=S3cr3t",
+        "postgres://h/db?user=u?password=S3cr3t",
+        "jdbc:postgresql://h/db?user=u?password=S3cr3t",
+        "Host=h;Port=1;Username=u,Password=S3cr3t;Database=db",
+        "host=h user=u,password=S3cr3t dbname=db",
+        "postgres://u@h/db?application_name=x;password=S3cr3t",
+        "postgres://u@h/db&user=x",
+        "redis://h/0&password=S3cr3t",
+    ] {
+        assert_rejected(text, "has an option within");
+    }
+    for text in ["sqlite:x.db;pwd=S3cr3t", "gemel:x&password=S3cr3t"] {
+        assert_rejected(text, "an option in its path");
+    }
+    // Names and values may have such characters.
+    for text in ["postgres://u@h/a&b", "postgres://u@h/db?options=-c%20a=b,c", "mysql://u@h/a;b"] {
+        assert!(TargetSpec::parse(text, TxMode::Statements).is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn a_placeholder_is_no_password() {
     for password in [
         "[YOUR-PASSWORD]",
@@ -476,6 +522,18 @@ fn what_can_not_be_followed_is_rejected_with_the_way_out() {
         ("u:S3cr3t@tcp(h:3306)/db?wait_timeout=10", "Lydite sets no variables for you"),
         ("u:S3cr3t@tcp(h:3306)/db?parsTime=true", "did you mean parseTime?"),
         ("u:S3cr3t@tcp(h:3306)/", "names no database"),
+        (
+            "Data Source=h;Initial Catalog=db;User Id=u;Password=S3cr3t",
+            "may be one of several databases, also of SQL Server",
+        ),
+        ("Server=h;Initial Catalog=db;UID=u;PWD=S3cr3t;TrustServerCertificate=True", "also of SQL Server"),
+        ("Server=h,3999;Initial Catalog=db;UID=u;PWD=S3cr3t", "Lydite has no SQL Server"),
+        (
+            "host=h dbname=db options='-c default_transaction_isolation=serializable'",
+            "write isolation=LEVEL behind the URL",
+        ),
+        ("postgres://h/db?options=-c%20default_transaction_read_only%3Don", "makes transactions read only"),
+        ("redis+sentinel://h:26379", "Lydite asks no sentinel"),
         ("DSN=bench;UID=u;PWD=S3cr3t", "it names an entry of odbc.ini"),
         ("Driver={PostgreSQL Unicode};DSN=bench;PWD=S3cr3t", "it names an entry of odbc.ini"),
         ("Driver={ODBC Driver 18 for SQL Server};Server=h;UID=u;PWD=S3cr3t", "Lydite has no SQL Server"),

@@ -75,6 +75,13 @@ const ELSEWHERE: &[Elsewhere] = &[
     },
 ];
 
+/// Commands of other programs, each with that of Lydite.
+const COMMANDS: &[(&[&str], &str)] = &[
+    (&["prepare", "create", "init", "build", "populate"], "load"),
+    (&["execute", "bench", "benchmark", "start", "tpcc"], "run"),
+    (&["cleanup", "clean", "clear", "delete", "destroy"], "drop"),
+];
+
 /// Returns an error of the command line in one line: the problem, what was probably meant, and where to read on.
 /// `arguments` are those of the process.
 pub(crate) fn one_line(error: &clap::Error, arguments: &[String]) -> String {
@@ -96,19 +103,37 @@ pub(crate) fn one_line(error: &clap::Error, arguments: &[String]) -> String {
     }
     let problem = problem.strip_prefix("error: ").unwrap_or(&problem);
     let command = command(error, arguments);
-    let way_out = elsewhere(error, &command).unwrap_or_else(|| match meant(error).as_slice() {
+    let other = || elsewhere(error, &command).or_else(|| of_string(error));
+    let way_out = other().unwrap_or_else(|| match meant(error).as_slice() {
         [] => format!("see '{command} --help'"),
         names => format!("did you mean {}?", names.join(" or ")),
     });
     format!("{problem}: {way_out}")
 }
 
-/// Returns the unknown flag of an error without its dashes.
-fn unknown_flag(error: &clap::Error) -> Option<&str> {
-    match error.get(ContextKind::InvalidArg)? {
-        ContextValue::String(flag) if error.kind() == ErrorKind::UnknownArgument => flag.strip_prefix("--"),
+/// Returns the argument that an error is about.
+fn unknown(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
         _ => None,
     }
+}
+
+/// Returns the unknown flag of an error without its dashes.
+fn unknown_flag(error: &clap::Error) -> Option<&str> {
+    let flag =
+        unknown(error, ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    flag.strip_prefix("--")
+}
+
+/// Returns the way out where a connection string came as several arguments.
+fn of_string(error: &clap::Error) -> Option<String> {
+    let argument =
+        unknown(error, ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument)?;
+    let is_part = argument.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    });
+    is_part.then(|| "put a connection string between quotes, as 'host=h dbname=db'".to_owned())
 }
 
 /// Returns what to write instead of a flag of another program. `called` is the command, such as `lydite run`.
@@ -139,7 +164,12 @@ fn meant(error: &clap::Error) -> Vec<String> {
         ContextValue::Strings(names) => names.clone(),
         _ => Vec::new(),
     });
-    let flag = unknown_flag(error);
+    let command = unknown(error, ContextKind::InvalidSubcommand);
+    let of_other = |command: &str| COMMANDS.iter().find(|(names, _)| names.contains(&command));
+    if let Some((_, own)) = command.and_then(of_other) {
+        return vec![(*own).to_owned()];
+    }
+    let flag = unknown_flag(error).or(command);
     // clap takes words with the same letters for similar, such as --threads and --creds.
     let is_near = |name: &String| {
         flag.is_none_or(|flag| {

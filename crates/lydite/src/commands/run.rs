@@ -25,6 +25,9 @@ pub(crate) fn command(args: RunArgs) -> Outcome {
     let given = args.dry_run.then(|| entries.clone());
     let mut plan = Plan::read_rehearsed(entries, &rehearse, &SourceSpec::reach)?;
     if let Some(given) = given {
+        if !args.quiet {
+            announce(&plan.target);
+        }
         return print(&dry_run(&args, &plan, given));
     }
     let faults = resolve_all(&plan.controls.faults)?;

@@ -417,6 +417,10 @@ fn flags_of_other_programs_are_answered_with_those_of_lydite() {
         (&["run", "null:", "--isolation", "serializable"], "?isolation=LEVEL"),
         (&["run", "null:", "--warehouse", "5"], "did you mean --warehouses?"),
         (&["run", "null:", "--qqqq", "5"], "see 'lydite run --help'"),
+        (&["prepare", "null:"], "did you mean load?"),
+        (&["cleanup", "null:"], "did you mean drop?"),
+        (&["imprt", "x"], "did you mean import?"),
+        (&["run", "host=h", "password=s3cret"], "put a connection string between quotes"),
     ] {
         let ended = lydite(arguments).code(2);
         let error = ended.only_error();

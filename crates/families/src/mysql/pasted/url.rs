@@ -175,6 +175,7 @@ pub(super) static URL: Dialect = Dialect {
         ("mysql2", "mysql"),
         ("mysqlgis", "mysql"),
         ("mysqli", "mysql"),
+        ("trilogy", "mysql"),
         ("mariadb", "mariadb"),
         ("tidb", "tidb"),
         ("oceanbase", "oceanbase"),

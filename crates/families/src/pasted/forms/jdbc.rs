@@ -18,6 +18,8 @@ const MISPLACED: &str = "has an @ or # in the wrong place: in a password write %
 
 /// Reads a connection string of a driver for Java, behind `jdbc:`.
 pub(super) fn read(text: &str, families: Families, findings: &mut Findings) -> Option<Draft> {
+    // AWS' wrapper takes the parameters of the driver in it.
+    let text = text.strip_prefix("aws-wrapper:").unwrap_or(text);
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let name = name.to_ascii_lowercase();
     let Some((dialect, scheme)) = with_scheme(&name, families, Form::Jdbc) else {

@@ -23,6 +23,39 @@ const OF_SQL_SERVER: [&str; 7] = [
     "failoverpartner",
 ];
 
+/// Names that SQL Server's connection strings have as well, without blanks and in lower case.
+const ALSO_OF_SQL_SERVER: [&str; 29] = [
+    "server",
+    "datasource",
+    "address",
+    "addr",
+    "networkaddress",
+    "database",
+    "initialcatalog",
+    "userid",
+    "user",
+    "uid",
+    "password",
+    "pwd",
+    "integratedsecurity",
+    "persistsecurityinfo",
+    "trustservercertificate",
+    "timeout",
+    "connecttimeout",
+    "connectiontimeout",
+    "commandtimeout",
+    "connectionlifetime",
+    "applicationname",
+    "pooling",
+    "minpoolsize",
+    "maxpoolsize",
+    "enlist",
+    "packetsize",
+    "workstationid",
+    "failoverpartner",
+    "currentlanguage",
+];
+
 /// Reads `NAME=VALUE;…`, whose names or whose driver tell the database.
 pub(super) fn read(text: &str, families: Families, findings: &mut Findings) -> Option<Draft> {
     let is_of_odbc = text.split(';').any(|part| {
@@ -95,7 +128,13 @@ fn is_of_sql_server(parameters: &[Parameter]) -> bool {
     let is_instance = |server: &str| server.contains('\\') && !is_file(server);
     let mut named = servers.iter().filter_map(|name| value(parameters, name));
     OF_SQL_SERVER.iter().any(|name| value(parameters, name).is_some())
-        || named.any(|server| server.starts_with("tcp:") || is_instance(server) || server.ends_with(",1433"))
+        || named
+            .any(|server| server.starts_with("tcp:") || is_instance(server) || has_port_behind_comma(server))
+}
+
+/// True if a server is written as `HOST,PORT`.
+fn has_port_behind_comma(server: &str) -> bool {
+    server.rsplit_once(',').is_some_and(|(_, port)| port.trim().parse::<u16>().is_ok())
 }
 
 /// True if the place of the data is a file, not a server.
@@ -120,9 +159,13 @@ fn by_names(
     };
     let possible = || dialects(families, Form::Ado).filter(|dialect| is_of_file(dialect) == has_file);
     let fewest = possible().map(wrong).min()?;
-    let fit: Vec<_> = possible().filter(|dialect| wrong(dialect) == fewest).collect();
-    let port = |dialect: &Dialect| usual_port(dialect.schemes[0].1, families).map(|port| port.to_string());
     let given = value(parameters, "port");
+    // Such a string is one of each of these databases, whatever further names a driver has.
+    let is_of_all = given.is_none()
+        && !has_file
+        && parameters.iter().all(|parameter| ALSO_OF_SQL_SERVER.contains(&plain(&parameter.name).as_str()));
+    let fit: Vec<_> = possible().filter(|dialect| is_of_all || wrong(dialect) == fewest).collect();
+    let port = |dialect: &Dialect| usual_port(dialect.schemes[0].1, families).map(|port| port.to_string());
     let by_port = || fit.iter().find(|dialect| given.is_some() && port(dialect).as_deref() == given);
     let is_typical = |dialect: &&&'static Dialect| {
         let names = dialect.typical;
@@ -139,7 +182,8 @@ fn by_names(
             )),
         };
         let ways: Vec<String> = fit.iter().filter_map(way_out).collect();
-        findings.error(format!("connection string may be one of several databases: {}", ways.join(", or ")));
+        findings.error(format!("connection string may be one of several databases, also of SQL Server, which Lydite does not have: {}",
+            ways.join(", or ")));
     }
     chosen.copied()
 }

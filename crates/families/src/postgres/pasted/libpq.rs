@@ -181,27 +181,10 @@ const VARIABLES: &[Row] = &[
     Row::new(&[], Choice("", &[], Ignored("messages are English"))).judged("PGLOCALEDIR"),
 ];
 
-/// Parameters that Prisma, SQLAlchemy, asyncpg, pgx, node-postgres, Rails and Django add.
-const ADDED: &[Row] = &[
-    Row::new(
-        &["ssl"],
-        Combined("`true` or a mode: `sslmode=require`, or that mode, unless `sslmode` is given"),
-    ),
-    Row::new(
-        &["sslaccept"],
-        Combined("`strict`: `sslmode=verify-full`; `accept_invalid_certs`: the certificate is not checked"),
-    ),
+/// Parameters that pgx and GORM take in keywords and in URLs.
+const PGX: &[Row] = &[
     Row::new(&["search_path"], First("schema")),
-    Row::new(&["currentSchema"], First("schema")),
-    Row::new(&["socket_timeout"], Time("statement_timeout", Unit::Seconds)),
-    Row::new(&["command_timeout"], Time("statement_timeout", Unit::Seconds)),
     Row::new(&["pool_max_conn_lifetime"], Time("connection_lifetime", Unit::Written)),
-    Row::new(&["pgbouncer"], Choice("statements", &[("true", UNPREPARED), ("false", Same)], TRUTH)),
-    Row::new(&["prepared_statements"], Choice("statements", &[("false", UNPREPARED), ("true", Same)], TRUTH)),
-    Row::new(
-        &["statement_cache_size", "prepared_statement_cache_size", "statement_cache_capacity"],
-        Choice("statements", &[("0", UNPREPARED)], Ignored(STATEMENTS)),
-    ),
     Row::new(
         &["default_query_exec_mode"],
         Choice(
@@ -217,6 +200,35 @@ const ADDED: &[Row] = &[
         ),
     ),
 ];
+const PGX_GROUPS: &[Group] = &[
+    Group::ignored(ZONE, &["TimeZone"]),
+    Group::ignored(
+        POOL,
+        &["pool_max_conns", "pool_min_conns", "pool_max_conn_idle_time", "pool_health_check_period"],
+    ),
+    Group::ignored(STATEMENTS, &["description_cache_capacity"]),
+];
+
+/// Parameters that Prisma, SQLAlchemy, asyncpg, node-postgres, Rails and Django add.
+const ADDED: &[Row] = &[
+    Row::new(
+        &["ssl"],
+        Combined("`true` or a mode: `sslmode=require`, or that mode, unless `sslmode` is given"),
+    ),
+    Row::new(
+        &["sslaccept"],
+        Combined("`strict`: `sslmode=verify-full`; `accept_invalid_certs`: the certificate is not checked"),
+    ),
+    Row::new(&["currentSchema"], First("schema")),
+    Row::new(&["socket_timeout"], Time("statement_timeout", Unit::Seconds)),
+    Row::new(&["command_timeout"], Time("statement_timeout", Unit::Seconds)),
+    Row::new(&["pgbouncer"], Choice("statements", &[("true", UNPREPARED), ("false", Same)], TRUTH)),
+    Row::new(&["prepared_statements"], Choice("statements", &[("false", UNPREPARED), ("true", Same)], TRUTH)),
+    Row::new(
+        &["statement_cache_size", "prepared_statement_cache_size", "statement_cache_capacity"],
+        Choice("statements", &[("0", UNPREPARED)], Ignored(STATEMENTS)),
+    ),
+];
 const TRUTH: Word = Rejected("write true or false");
 const ADDED_GROUPS: &[Group] = &[
     Group::ignored(
@@ -225,10 +237,6 @@ const ADDED_GROUPS: &[Group] = &[
             "connection_limit",
             "pool",
             "pool_timeout",
-            "pool_max_conns",
-            "pool_min_conns",
-            "pool_max_conn_idle_time",
-            "pool_health_check_period",
             "max_connections",
             "conn_max_age",
             "conn_health_checks",
@@ -237,9 +245,8 @@ const ADDED_GROUPS: &[Group] = &[
             "idle_timeout",
         ],
     ),
-    Group::ignored(STATEMENTS, &["binary_parameters", "description_cache_capacity"]),
+    Group::ignored(STATEMENTS, &["binary_parameters"]),
     Group::ignored(TEXTS, &["encoding", "charset"]),
-    Group::ignored(ZONE, &["timezone"]),
     Group::ignored(VALUES, &["uselibpqcompat", "async_fallback", "sslinline"]),
     Group::rejected(CONTAINER, &["sslidentity"]),
     // YugabyteDB's drivers.
@@ -258,11 +265,11 @@ pub(super) static KEYWORDS: Dialect = Dialect {
     name: "libpq",
     form: Form::Keywords,
     schemes: &[("", "postgres")],
-    about: "`host=… dbname=… user=… password='…'`, as psql takes it, and its environment variables. TLS is `prefer` \
+    about: "`host=… dbname=… user=… password='…'`, as psql takes it, its environment variables, and what pgx and GORM add. TLS is `prefer` \
             without `sslmode`. The variables hold for `postgres://` too; an own value of the string comes first, then \
             the service file, then the variables.",
-    rows: &[ROWS, VARIABLES],
-    groups: &[GROUPS],
+    rows: &[ROWS, PGX, VARIABLES],
+    groups: &[PGX_GROUPS, GROUPS],
     decoding: Decoding::None,
     has_fragments: false,
     socket: "host",
@@ -282,6 +289,8 @@ pub(super) static URL: Dialect = Dialect {
         ("yugabyte", "yugabyte"),
         ("citus", "citus"),
         ("pgsql", "postgres"),
+        ("pgx", "postgres"),
+        ("pgx5", "postgres"),
         ("postgis", "postgres"),
         ("timescale", "postgres"),
         ("timescaledb", "postgres"),
@@ -291,8 +300,8 @@ pub(super) static URL: Dialect = Dialect {
     about: "`postgres://…?NAME=VALUE`, also `postgresql+psycopg2://…`: the parameters of libpq, those of Lydite's own \
             URLs (`lydite targets`), and what Prisma, SQLAlchemy, asyncpg, pgx, node-postgres, Rails, Django and YugabyteDB's \
             drivers add. TLS is `prefer` without `sslmode`.",
-    rows: &[ADDED, ROWS, VARIABLES],
-    groups: &[ADDED_GROUPS, GROUPS],
+    rows: &[ADDED, PGX, ROWS, VARIABLES],
+    groups: &[ADDED_GROUPS, PGX_GROUPS, GROUPS],
     decoding: Decoding::Percent,
     has_fragments: false,
     socket: "host",
