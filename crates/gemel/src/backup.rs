@@ -15,7 +15,7 @@ use crate::files::{self, File, Files, RealFiles, fail_point, length, remove_tree
 use crate::ids::KeyspaceId;
 use crate::keyspace::Engine;
 use crate::lock::{self, Lock};
-use crate::log::{Lsn, reader};
+use crate::log::{Lsn, may_wait, reader};
 use crate::mailbox;
 use crate::manifest::Manifest;
 use crate::options::Options;
@@ -151,6 +151,7 @@ pub(crate) fn run(
     to: &Path,
     watch: &mut dyn FnMut(&BackupReport) -> Result<()>,
 ) -> Result<BackupReport> {
+    may_wait()?;
     let begun = Instant::now();
     let files = &*inner.files;
     let _one = inner.backing_up.lock();
@@ -396,18 +397,22 @@ fn name_of(path: &Path) -> Result<String> {
 }
 
 /// Links the files of all trees, and takes the catalog and the logs' ends afterwards. No keyspace is made meanwhile, so
-/// the logs have no record of a keyspace that the catalog lacks.
+/// the logs have no record of a keyspace that the catalog lacks. No transaction that has made a table commits meanwhile
+/// either: one whose table is still new in the catalog is not before the ends, so the backup leaves the table out.
 fn link(inner: &Inner) -> Result<Source> {
     remove_links(&inner.path)?;
     let links = inner.path.join(LINKS);
     fail_point("backup.before_link");
+    // Taken first: a commit that has made a table has this right, and may wait for a flush.
+    let current = inner.manifest.replacing();
+    let mut manifest = current.clone();
+    manifest.remove_new_tables(|_| true);
     inner.disk.while_files_stay(|disk| {
-        let manifest = inner.manifest.replacing();
         let mut trees = Vec::new();
         for entry in manifest.keyspaces.iter().filter(|entry| entry.engine == Engine::Disk) {
             trees.push((entry.id, disk.link(entry.id, &links.join(tree_name(entry.id)))?));
         }
-        Ok(Source { ends: inner.core.logs.ends(), manifest: manifest.clone(), trees })
+        Ok(Source { ends: inner.core.logs.ends(), manifest, trees })
     })
 }
 

@@ -83,6 +83,10 @@ pub(crate) struct Outcome {
 
 pub(crate) type Failure = (Count, Error);
 
+/// Puts the tables that a transaction has made into the catalog. Called with the commit's stamp in the anchor, and with
+/// what publishes the stamp, which it must call.
+pub(crate) type Appear<'a> = &'a mut dyn FnMut(Timestamp, &mut dyn FnMut());
+
 /// A commit's presence in an engine, from [`Engine::enter`] on.
 struct Entered<'a>(&'a dyn Engine);
 
@@ -280,7 +284,12 @@ impl Coordinator {
         }
     }
 
-    pub(crate) fn commit(&self, transaction: &mut Transaction) -> Result<Outcome, Failure> {
+    /// Commits a transaction. `appear` is for one that has made tables.
+    pub(crate) fn commit(
+        &self,
+        transaction: &mut Transaction,
+        appear: Option<Appear<'_>>,
+    ) -> Result<Outcome, Failure> {
         if transaction.writes.is_empty() {
             self.trace(&mut transaction.trace, &[]);
             return Ok(Outcome { count: Count::ReadOnly, ticket: self.logs.ticket() });
@@ -291,7 +300,7 @@ impl Coordinator {
         let mut entered = self.enter(&parts).map_err(failure)?;
         // Dropped before `entered` if this thread panics: an engine that is left must know by then.
         let unwinding = Unwinding(self);
-        let outcome = self.commit_entered(transaction, &mut parts, &mut entered);
+        let outcome = self.commit_entered(transaction, &mut parts, &mut entered, appear);
         std::mem::forget(unwinding);
         for Part { mut writes, .. } in parts {
             writes.clear();
@@ -308,6 +317,7 @@ impl Coordinator {
         transaction: &mut Transaction,
         parts: &mut [Part],
         entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
+        appear: Option<Appear<'_>>,
     ) -> Result<Count, Failure> {
         let owner = transaction.seat.owner();
         self.lock_all(owner, transaction, parts, entered)?;
@@ -320,7 +330,7 @@ impl Coordinator {
             self.give_up(parts);
             return Err(failure);
         }
-        let count = self.install(parts, &mut hidden, entered);
+        let count = self.install(parts, &mut hidden, entered, appear);
         self.trace(&mut transaction.trace, parts);
         Ok(count)
     }
@@ -352,6 +362,7 @@ impl Coordinator {
         parts: &mut [Part],
         hidden: &mut [Option<Hidden>; MAX_ENGINES],
         entered: &mut [Option<Entered<'_>>; MAX_ENGINES],
+        mut appear: Option<Appear<'_>>,
     ) -> Count {
         fail_point("commit.after_append");
         let install = |part: &mut Part, at| {
@@ -362,7 +373,14 @@ impl Coordinator {
             // An engine must not be held while the commit waits for its turn to publish.
             entered[part.engine] = None;
         };
-        protocol::finish(parts, install, |engine| self.engines[engine].clock());
+        protocol::finish(parts, install, |engine, at| {
+            let mut publish = || self.engines[engine].clock().publish(at);
+            // The anchor comes first.
+            match appear.take() {
+                Some(appear) => appear(at, &mut publish),
+                None => publish(),
+            }
+        });
         for part in &mut *parts {
             if let (Some(hidden), Some(at)) = (hidden[part.engine].take(), part.stamp) {
                 self.engines[part.engine].settle(&mut part.writes, hidden, at);
@@ -377,7 +395,8 @@ impl Coordinator {
 
     /// Sorts the writes by engine, and adds those to twins. A serializable transaction takes part in each engine where
     /// it read, even without a write, because its commit needs a place in that engine's order. A transaction that takes
-    /// part in two engines also takes part in the anchor, which relates their orders.
+    /// part in two engines also takes part in the anchor, which relates their orders, and so does one that has made a
+    /// table, because the catalog is in the anchor's order.
     fn parts(&self, transaction: &mut Transaction) -> Vec<Part> {
         let mut writes: [Vec<Write>; MAX_ENGINES] = Default::default();
         let mut touched = [false; MAX_ENGINES];
@@ -408,6 +427,7 @@ impl Coordinator {
         for seen in &transaction.seen {
             touched[seen.engine()] = true;
         }
+        touched[0] |= !transaction.tables.is_empty();
         if transaction.has_locks() {
             let all = writes.iter_mut().flatten();
             all.filter(|write| transaction.keeps(write.keyspace, &write.key, write.since))

@@ -7,6 +7,7 @@ mod changes;
 mod checkpoints;
 mod current;
 mod moves;
+mod new_tables;
 mod prepared;
 mod retired;
 mod sizes;

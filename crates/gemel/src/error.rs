@@ -11,11 +11,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The kind of a conflict between two transactions. The transaction that lost can be retried from its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Conflict {
-    /// Another transaction wrote the same key after this one's snapshot and committed first.
+    /// Another transaction wrote the same key after this one's snapshot and committed first, or made a table of the same
+    /// name ([`Database::create_table_in`](crate::Database::create_table_in)).
     Write,
     /// Another transaction is committing a write of the same key at this moment; or holds its lock
     /// ([`Transaction::get_locked`](crate::Transaction::get_locked)); or is prepared and undecided, and wrote it or has
-    /// read it ([`Transaction::prepare`](crate::Transaction::prepare)).
+    /// read it ([`Transaction::prepare`](crate::Transaction::prepare)). Or it makes a table of the same name.
     Locked,
     /// Another transaction wrote something that this one had read, after this one's snapshot. Only reads of a
     /// serializable transaction and [`Transaction::get_for_update`](crate::Transaction::get_for_update) cause it.

@@ -88,6 +88,8 @@ pub(crate) enum Standing {
     Filled,
     /// None: the rows are in the successor, in another engine. Transactions that begin later use it instead.
     Moved,
+    /// All, to the transaction that makes the keyspace and has not committed yet.
+    New,
 }
 
 /// The changes of the catalog that a transaction knows of (`DESIGN.md`, "Catalog").
@@ -97,11 +99,13 @@ pub(crate) struct CatalogView {
     pub(crate) began: Timestamp,
     /// True if the transaction's later snapshots have later changes too: it reads at read committed.
     pub(crate) moves_on: bool,
+    /// Number of the transaction.
+    pub(crate) number: u64,
 }
 
 impl CatalogView {
     /// The view of somebody who knows all changes.
-    pub(crate) const NEWEST: Self = Self { began: Timestamp::MAX, moves_on: true };
+    pub(crate) const NEWEST: Self = Self { began: Timestamp::MAX, moves_on: true, number: 0 };
 
     /// Returns true if the transaction's snapshots may have what comes after a change.
     fn has(self, change: Timestamp) -> bool {
@@ -114,8 +118,11 @@ impl CatalogView {
 pub(crate) struct Gate {
     standing: AtomicU8,
     /// Stamp of the change that made these handles. A transaction with an older snapshot can't use them: the snapshot
-    /// may lack entries that the change wrote, or should have rows that the change deleted.
-    born: Timestamp,
+    /// may lack entries that the change wrote, or should have rows that the change deleted. Set before the gate of a new
+    /// keyspace is opened.
+    born: AtomicU64,
+    /// Number of the transaction that makes the keyspace. Zero if no transaction has made it.
+    maker: u64,
     /// Stamp of the last change that rejects the writes of earlier transactions: any but one of columns only.
     pub(crate) writes_from: Timestamp,
     /// True if `writes_from` is that of a move.
@@ -142,8 +149,24 @@ impl Gate {
     }
 
     fn new(born: Timestamp, writes_from: Timestamp, by_move: bool) -> Self {
-        let (standing, closed) = (AtomicU8::new(Standing::Open as u8), AtomicU64::new(0));
-        Self { standing, born, writes_from, by_move, closed, successor: OnceLock::new() }
+        let mut gate = Self::default();
+        gate.born = AtomicU64::new(born.0);
+        (gate.writes_from, gate.by_move) = (writes_from, by_move);
+        gate
+    }
+
+    /// Makes the gate of a keyspace that a transaction makes: nobody else can use it until [`Gate::open_at`].
+    pub(crate) fn made_by(maker: u64) -> Self {
+        let mut gate = Self::default();
+        gate.maker = maker;
+        gate.set(Standing::New);
+        gate
+    }
+
+    /// Lets transactions whose snapshots have the maker's commit use the keyspace.
+    pub(crate) fn open_at(&self, born: Timestamp) {
+        self.born.store(born.0, Ordering::Release);
+        self.set(Standing::Open);
     }
 
     pub(crate) fn set(&self, standing: Standing) {
@@ -184,7 +207,8 @@ impl Gate {
             5 => Standing::Altered,
             6 => Standing::Tightened,
             7 => Standing::Filled,
-            _ => Standing::Moved,
+            8 => Standing::Moved,
+            _ => Standing::New,
         }
     }
 }
@@ -220,6 +244,7 @@ impl Keyspace {
         loop {
             match (newest.gate.standing(), newest.gate.successor.get()) {
                 (Standing::Open | Standing::Held, _) => return Ok(found),
+                (Standing::New, _) if newest.gate.maker == view.number => return Ok(found),
                 (Standing::Altered | Standing::Tightened | Standing::Dropped | Standing::Truncated, _)
                     if newest.gate.is_closed_for(view) =>
                 {
@@ -252,6 +277,7 @@ impl Keyspace {
         loop {
             match (newest.gate.standing(), newest.gate.successor.get()) {
                 (Standing::Open, _) => return Ok(found),
+                (Standing::New, _) if newest.gate.maker == view.number => return Ok(found),
                 (Standing::Moved, Some(next)) => (found, newest) = (next, next),
                 (Standing::Altered, Some(next)) if !newest.gate.is_closed_for(view) => newest = next,
                 (Standing::Filled, Some(next)) => newest = next,
@@ -284,7 +310,11 @@ impl Keyspace {
     /// but what it did before may be of no use.
     #[inline]
     pub(crate) fn check_age(&self, view: CatalogView) -> Result<()> {
-        let needed = if view.moves_on { self.gate.writes_from } else { self.gate.born };
+        let needed = if view.moves_on {
+            self.gate.writes_from
+        } else {
+            Timestamp(self.gate.born.load(Ordering::Acquire))
+        };
         if needed <= view.began { Ok(()) } else { Err(self.too_new(view)) }
     }
 
@@ -321,6 +351,11 @@ impl Keyspace {
                 "columns of {name:?} are not nullable any more: get the table again, for a new transaction"
             ),
             Standing::Moved => return Error::Moved(name.into()),
+            Standing::New => {
+                return Error::Usage(format!(
+                    "{name:?} is being made by another transaction: use it when that one has committed"
+                ));
+            }
         })
     }
 
@@ -375,7 +410,7 @@ mod tests {
     /// The columns of a keyspace change, then it gets an index, then it moves. Views from before and after see that.
     #[test]
     fn an_altered_handle_is_for_those_from_before_while_its_keyspace_is_there() {
-        let view = |began| CatalogView { began: Timestamp(began), moves_on: false };
+        let view = |began| CatalogView { began: Timestamp(began), moves_on: false, number: 1 };
         let (old, new) = (keyspace(1), keyspace(1));
         old.gate.close_for(Standing::Altered, Timestamp(5), new.clone());
         assert!(std::ptr::eq(old.for_reads(view(4)).unwrap(), &old));

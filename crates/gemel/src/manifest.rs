@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// The format that this version writes, and the newest that it reads. Format 1 had no incarnations and no compression,
 /// format 2 no descending columns of keys, format 3 no included columns of indexes, format 4 no defaults of added columns
-/// and no earlier columns that have another type now or other nulls.
-pub(crate) const FORMAT: u32 = 5;
+/// and no earlier columns that have another type now or other nulls, format 5 no tables that transactions make.
+pub(crate) const FORMAT: u32 = 6;
 pub(crate) const FILE: &str = "gemel.manifest";
 /// Name of the file that an interrupted replacement leaves behind.
 pub(crate) const TEMPORARY: &str = "gemel.manifest.new";
@@ -33,6 +33,10 @@ pub(crate) struct Manifest {
     pub(crate) log: LogMode,
     pub(crate) keyspaces: Vec<KeyspaceEntry>,
     pub(crate) tables: Vec<TableEntry>,
+    /// Tables that transactions have made, as far as the manifest knows whether these have committed. Opening looks for
+    /// their commits in the log. Their keyspaces are unfinished.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) new_tables: Vec<TableEntry>,
     /// The lowest number that no keyspace has had. Lower ones may be used again if the log has no record of them
     /// (`Numbers`). Manifests of databases that never dropped one may lack it.
     #[serde(default)]
@@ -57,6 +61,11 @@ pub(crate) struct Manifest {
     /// compressed blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) compression: Option<Compression>,
+}
+
+/// Returns the table that a keyspace is part of.
+fn table_with(tables: &[TableEntry], keyspace: KeyspaceId) -> Option<&TableEntry> {
+    tables.iter().find(|table| table.keyspaces.contains(&keyspace))
 }
 
 /// Returns true for a database that was not restored from a backup.
@@ -122,6 +131,7 @@ impl Manifest {
             log,
             keyspaces: Vec::new(),
             tables: Vec::new(),
+            new_tables: Vec::new(),
             next_keyspace: 1,
             checkpoint: None,
             log_from: Vec::new(),
@@ -187,15 +197,44 @@ impl Manifest {
         }
     }
 
-    /// Forgets what was being filled.
+    /// Forgets what was being filled, but for the tables that transactions make.
     pub(crate) fn forget_unfinished(&mut self) {
-        self.keyspaces.retain(|entry| !entry.unfinished);
+        let Self { keyspaces, new_tables, .. } = self;
+        keyspaces.retain(|entry| !entry.unfinished || table_with(new_tables, entry.id).is_some());
         self.tables.iter_mut().for_each(|table| table.building = None);
+    }
+
+    /// Returns the table of a keyspace among those that transactions make.
+    pub(crate) fn new_table_of(&self, keyspace: KeyspaceId) -> Option<&TableEntry> {
+        table_with(&self.new_tables, keyspace)
+    }
+
+    /// Adds the tables whose transaction commits to the others. `rows` are the keyspaces of their rows.
+    pub(crate) fn add_new_tables(&mut self, rows: &[KeyspaceId]) {
+        for table in self
+            .new_tables
+            .extract_if(.., |table| table.keyspaces.first().is_some_and(|id| rows.contains(id)))
+        {
+            for entry in self.keyspaces.iter_mut().filter(|entry| table.keyspaces.contains(&entry.id)) {
+                entry.unfinished = false;
+            }
+            self.tables.push(table);
+        }
+    }
+
+    /// Removes those tables that transactions make whose keyspaces of rows `is_gone` returns true for. Returns their
+    /// keyspaces.
+    pub(crate) fn remove_new_tables(&mut self, is_gone: impl Fn(KeyspaceId) -> bool) -> Vec<KeyspaceEntry> {
+        let is_gone = |table: &mut TableEntry| table.keyspaces.first().is_none_or(|id| is_gone(*id));
+        let gone: Vec<TableEntry> = self.new_tables.extract_if(.., is_gone).collect();
+        let gone = |id| table_with(&gone, id).is_some();
+        self.trees.retain(|tree| !gone(tree.keyspace));
+        self.keyspaces.extract_if(.., |entry| gone(entry.id)).collect()
     }
 
     /// Returns the table that a keyspace is part of.
     pub(crate) fn table_of(&self, keyspace: KeyspaceId) -> Option<&TableEntry> {
-        self.tables.iter().find(|table| table.keyspaces.contains(&keyspace))
+        table_with(&self.tables, keyspace)
     }
 
     /// Returns the kind of a keyspace.

@@ -6,7 +6,7 @@ use crate::coordinator::Coordinator;
 use crate::disk::DiskEngine;
 use crate::engine::{Engine as _, Handle, Write};
 use crate::error::{Error, Result};
-use crate::files::Files;
+use crate::files::{Files, fail_point};
 use crate::ids::{self, KeyspaceId, MAX_ENGINES};
 use crate::key::Key;
 use crate::keyspace::{Engine, Keyspace};
@@ -152,14 +152,28 @@ pub(crate) fn recover(
     if is_copy {
         manifest.renew(&ends);
     }
+    // The transaction that has made a table is the first one to write to it, and has done so in any case. So a record that
+    // writes to it says that the transaction has committed. By now the log is durable up to its end.
+    let has_new_tables = !manifest.new_tables.is_empty();
+    manifest.add_new_tables(&known.committed());
+    let unmade = manifest.remove_new_tables(|_| true);
     let has_new_form = manifest.set_compression(options.compression);
-    if is_copy || has_new_form || manifest.closed.is_some() || !manifest.identified {
+    if is_copy || has_new_form || has_new_tables || manifest.closed.is_some() || !manifest.identified {
+        fail_point("open.before_manifest");
         // The mark of closing must go before anything is appended or flushed, because that changes what it describes. If
         // the process ends before the manifest is replaced, the mark is still true. And a segment of a new incarnation is
         // another copy's unless the manifest names that incarnation. Nothing is flushed before this, so no file is
         // compressed before the manifest has the format that says so.
         manifest.open();
         manifest.write(&*files, directory)?;
+        fail_point("open.after_manifest");
+    }
+    for entry in unmade {
+        // They are empty. No manifest names them any more, so the next opening removes files that stay.
+        let _ = match entry.engine {
+            Engine::Memory => memory.drop_keyspace(entry.id),
+            Engine::Disk => disk.drop_keyspace(entry.id),
+        };
     }
     let names = log_names(manifest.log);
     let mut logs = Vec::with_capacity(names.len());
@@ -264,6 +278,8 @@ struct Known {
     next: u32,
     /// For each lower number: true if a row of a dropped keyspace has it.
     met: Vec<AtomicBool>,
+    /// The keyspaces of the rows of the tables that transactions have made: true if a record of the log writes to it.
+    new: BTreeMap<KeyspaceId, AtomicBool>,
 }
 
 /// State of a keyspace's number, by the manifest.
@@ -285,7 +301,22 @@ impl Known {
             engines[number] = Some(entry.engine.index() as u8);
         }
         let met = (0..manifest.next_keyspace.min(ROOM)).map(|_| AtomicBool::new(false)).collect();
-        Self { engines, next: manifest.next_keyspace, met }
+        let rows = manifest.new_tables.iter().filter_map(|table| table.keyspaces.first());
+        let new = rows.map(|id| (*id, AtomicBool::new(false))).collect();
+        Self { engines, next: manifest.next_keyspace, met, new }
+    }
+
+    /// Notes that a record of the log writes to a keyspace.
+    fn note_written(&self, keyspace: KeyspaceId) {
+        // Nearly always there is none.
+        if let Some(written) = self.new.get(&keyspace) {
+            written.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the keyspaces of the rows of the new tables whose transactions have committed.
+    fn committed(&self) -> Vec<KeyspaceId> {
+        self.new.iter().filter(|(_, written)| written.load(Ordering::Relaxed)).map(|(id, _)| *id).collect()
     }
 
     /// Returns the numbers for new keyspaces. Call it when all rows were found.
@@ -395,7 +426,7 @@ fn replay(
                             return Err(corrupt(start));
                         }
                         match known.find(write.keyspace, write.engine) {
-                            Numbered::Open => {}
+                            Numbered::Open => known.note_written(write.keyspace),
                             Numbered::Dropped => return Ok(()),
                             Numbered::Never => return Err(corrupt(start)),
                         }

@@ -11,8 +11,9 @@
 //! a backup of it with that transaction, which was opened and got more rows. `covering` is the first one with format 4 of
 //! the manifest: keys have columns in descending order (format 3), and indexes include columns; `covering-copied` is a
 //! backup of it that got more rows. `altered` is the first one with format 5 of the manifest: columns have defaults for
-//! earlier rows, other types and other nulls than these have; `altered-copied` is a backup of it that got more rows. To add
-//! those of a new version:
+//! earlier rows, other types and other nulls than these have; `altered-copied` is a backup of it that got more rows.
+//! `created` is the first one with format 6 of the manifest: transactions made tables just before the process was killed, of
+//! which one has committed; `created-copied` is a backup of it to which the same happened. To add those of a new version:
 //! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -21,7 +22,9 @@ mod copy;
 
 use copy::copy_directory;
 use gemel::row::{ColumnChange, ColumnType, IndexDef, RowRange, Schema, Table, Value, asc, desc};
-use gemel::{Compression, Conflict, Database, Direction, Engine, Error, Isolation, LogMode, Options};
+use gemel::{
+    Compression, Conflict, Database, Direction, Engine, Error, Isolation, LogMode, Options, Transaction,
+};
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -128,6 +131,60 @@ fn check_altered(db: &Database, engine: Engine) {
     let strict = [0, 1, 2, 3, 5, 7, 8];
     let nullable = |at: usize| table.schema().columns[at].nullable;
     assert!((0..9).all(|at| nullable(at) != strict.contains(&at)));
+}
+
+/// A row of both tables whose transaction made tables, from `created` on.
+const CREATED: i64 = 70;
+
+/// Returns the name of a table that a transaction made just before the process was killed.
+fn created(engine: Engine, is_committed: bool) -> String {
+    format!("created in {}{}", engine.name(), if is_committed { "" } else { " in vain" })
+}
+
+/// Lets a transaction make a table in each engine, and write a row to each of them and of the others.
+fn create(db: &Database, is_committed: bool) -> Transaction {
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    let id = CREATED + i64::from(!is_committed);
+    for engine in ENGINES {
+        let new = created(engine, is_committed);
+        let new = db.create_table_in(&mut transaction, &new, engine, schema()).unwrap();
+        for table in [new, db.table(engine.name()).unwrap()] {
+            table.insert(&mut transaction, &values(id, &parts(id))).unwrap();
+        }
+    }
+    transaction
+}
+
+fn check_created(db: &Database) {
+    let parts = parts(CREATED);
+    for engine in ENGINES {
+        for name in [engine.name(), &created(engine, true)] {
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            let table = db.table(name).unwrap();
+            let row = table.get(&mut transaction, &[Value::Int(CREATED)]).unwrap().unwrap();
+            assert_eq!(row.view().values().unwrap(), values(CREATED, &parts), "{name}");
+            assert!(table.get(&mut transaction, &[Value::Int(CREATED + 1)]).unwrap().is_none());
+            table.verify(&mut transaction).unwrap();
+        }
+        assert!(db.table(&created(engine, false)).is_err());
+    }
+}
+
+/// Leaves a closed database as it is after a crash while two transactions make tables, one of which has committed.
+fn crash(path: &Path, log: LogMode) {
+    let directory = tempfile::tempdir().unwrap();
+    let crashed = directory.path().join("crashed");
+    let db = Database::open(path, options(log)).unwrap();
+    let running = create(&db, false);
+    create(&db, true).commit().unwrap().wait().unwrap();
+    copy_directory(path, &crashed);
+    drop((running, db));
+    std::fs::remove_dir_all(path).unwrap();
+    copy_directory(&crashed, path);
+    // The zeros after the end of a log are of no use.
+    for (name, content) in logs(path) {
+        std::fs::write(path.join(name), content).unwrap();
+    }
 }
 
 /// The texts and bytes of a row.
@@ -306,12 +363,14 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         let (path, log) = (path.as_path(), *log);
         let version = path.parent().unwrap().file_name().unwrap();
         let is_one_of = |names: &[&str]| names.iter().any(|name| version == *name);
-        let is_altered = is_one_of(&["altered", "altered-copied"]);
+        let is_created = is_one_of(&["created", "created-copied"]);
+        let is_altered = is_created || is_one_of(&["altered", "altered-copied"]);
         let is_ordered = is_altered || is_one_of(&["covering", "covering-copied"]);
         let has_prepared = is_ordered || is_one_of(&["prepared", "prepared-copied"]);
         let is_compressed = has_prepared || is_one_of(&["compressed"]);
         let has_incarnations = has_prepared || is_one_of(&["incarnate", "incarnate-copied"]);
         let format = match (is_altered, is_ordered, is_compressed || has_incarnations) {
+            _ if is_created => "gemel 6 ",
             (true, ..) => "gemel 5 ",
             (_, true, _) => "gemel 4 ",
             (.., true) => "gemel 2 ",
@@ -319,6 +378,7 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         };
         let head = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
         assert!(head.starts_with(format), "{}", path.display());
+        assert_eq!(head.contains("\"new_tables\":"), is_created);
         let report = gemel::check(path).unwrap();
         assert!(report.is_good(), "{report}");
         let db = Database::open_existing(path, Options::default()).unwrap();
@@ -329,6 +389,9 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
             let db = Database::open(path, options(log)).unwrap();
             if has_prepared {
                 check_prepared(&db, more > ROWS);
+            }
+            if is_created {
+                check_created(&db);
             }
             for engine in ENGINES {
                 let mut tables = vec![db.create_table(engine.name(), engine, schema()).unwrap()];
@@ -352,7 +415,7 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         newest_segments_have_the_newest_format(path);
         prepared += u32::from(has_prepared);
     }
-    assert!(copies.len() >= 28 && prepared == 12, "{} databases are few", copies.len());
+    assert!(copies.len() >= 32 && prepared == 16, "{} databases are few", copies.len());
 }
 
 /// The files of the logs with their contents, by name. Zeros at the end are left out: an opening cuts them.
@@ -475,6 +538,7 @@ fn write_the_databases_of_this_version() {
         // Opening cuts the zeros after the end of a log.
         for path in [&path, &copied] {
             Database::open(path, options(log)).unwrap().close().unwrap();
+            crash(path, log);
         }
     }
 }

@@ -229,7 +229,7 @@ impl Coordinator {
                 return Err(moved(write.keyspace));
             }
             let keyspace = find(write.keyspace)?;
-            keyspace.check_write(CatalogView::NEWEST)?;
+            keyspace.check_write(CatalogView { number: transaction.seat.number, ..CatalogView::NEWEST })?;
             if !twins.are_followed(write.keyspace, parts) {
                 return Err(moved(write.keyspace));
             }

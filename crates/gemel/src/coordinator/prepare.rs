@@ -146,7 +146,7 @@ impl Coordinator {
             return Err(error);
         }
         fail_point("prepare.commit_appended");
-        let count = self.install(parts, &mut hidden, entered);
+        let count = self.install(parts, &mut hidden, entered, None);
         self.trace(trace, parts);
         *work = None;
         self.prepared.remove(entry);

@@ -38,7 +38,7 @@ impl Database {
     /// rows have the same values, also if one of them was written meanwhile; [`Error::Capacity`] if a key is too long or
     /// the memory engine is full; and the errors of files.
     pub fn add_index(&self, table: &str, index: IndexDef) -> Result<Table> {
-        let _one = self.inner.changing.lock();
+        let _one = self.inner.changing()?;
         let ids = table_entry(&self.inner.manifest.look(), table)?.keyspaces.clone();
         // Until the end: a transaction that is prepared would keep rows without an entry, or entries without an index.
         let _blocked = self.block_prepared(&ids, table)?;
@@ -77,7 +77,7 @@ impl<'a> Builder<'a> {
         let building = BuildingIndex { index, keyspace: added.id };
         table_entry_mut(&mut next, table)?.building = Some(building.clone());
         // After an error, the next opening forgets the index if it is on disk.
-        next.write(&*inner.files, &inner.path)?;
+        inner.write_next(&next)?;
         let keyspace = db.handle(&added);
         let engine = keyspace.engine_index();
         let begun = manifest
@@ -155,7 +155,7 @@ impl<'a> Builder<'a> {
                 entry.building = None;
             }
             // If the file can't be written, it names the index as unfinished, and the next opening drops it.
-            let _ = next.write(&*inner.files, &inner.path);
+            let _ = inner.write_next(&next);
             let dropped = manifest.change(core, next, || {
                 let closing = [(&*self.ids, Standing::Outdated), (&gone, Standing::Dropped)];
                 Some(core.replace_each(&closing, &[]))

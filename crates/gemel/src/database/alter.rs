@@ -79,14 +79,14 @@ impl Database {
     /// written: this process goes on with the columns as they were, and the next opening shows if the change was made. If
     /// a column was to become not nullable and the outcome is unknown, the table can't be written until then.
     pub fn alter_table(&self, name: &str, changes: &[ColumnChange]) -> Result<Table> {
-        let _one = self.inner.changing.lock();
+        let _one = self.inner.changing()?;
         let entry = table_entry(&self.inner.manifest.look(), name)?.clone();
         let altered = entry.schema.altered(name, changes)?;
         Layout::new(name, &altered.schema)?;
         let ids = &*entry.keyspaces;
         if altered.not_null.is_empty() {
             // After an error the manifest on disk may be the new one. No row of the new form exists, so both fit all rows.
-            let change = |next: &Manifest| next.write(&*self.inner.files, &self.inner.path);
+            let change = |next: &Manifest| self.inner.write_next(next);
             self.put_altered(name, altered, ids, Standing::Altered, change)?;
         } else {
             let _blocked = self.block_prepared(ids, name)?;

@@ -2,7 +2,7 @@
 
 use super::Database;
 use super::current::EarlierTable;
-use crate::error::{Error, Result};
+use crate::error::{Conflict, Error, Result};
 use crate::ids::KeyspaceId;
 use crate::key::MAX_NAME_BYTES;
 use crate::keyspace::{Engine, Keyspace};
@@ -20,8 +20,9 @@ impl Database {
     /// Returns the keyspace of this name, and makes it if it does not exist.
     ///
     /// # Errors
-    /// [`Error::Usage`] if the keyspace exists in the other engine or as part of a table. [`Error::Io`] if the manifest
-    /// can't be written.
+    /// [`Error::Usage`] if the keyspace exists in the other engine or as part of a table. [`Error::Conflict`] if a
+    /// transaction makes a table of this name ([`Database::create_table_in`]). [`Error::Io`] if the manifest can't be
+    /// written.
     pub fn keyspace(&self, name: &str, engine: Engine) -> Result<Keyspace> {
         self.open_or_make_keyspace(name, engine, true)
     }
@@ -41,7 +42,7 @@ impl Database {
         if let Some(found) = self.find_keyspace(&self.inner.manifest.look(), name, engine_must_be) {
             return found;
         }
-        let mut manifest = self.inner.manifest.replacing();
+        let mut manifest = self.inner.replacing()?;
         // Somebody may have made it meanwhile.
         if let Some(found) = self.find_keyspace(&manifest, name, engine_must_be) {
             return found;
@@ -50,7 +51,7 @@ impl Database {
         check_free(&manifest, name, "keyspace")?;
         let mut next = manifest.clone();
         let entry = self.add_keyspace(&mut next, name, engine)?;
-        next.write(&*self.inner.files, &self.inner.path)?;
+        self.inner.write_next(&next)?;
         let keyspace = self.handle(&entry);
         let core = &self.inner.core;
         drop(manifest.change(core, next, || Some(core.register([&keyspace]))));
@@ -132,7 +133,8 @@ impl Database {
     /// # Errors
     /// [`Error::Usage`] if the table exists with another schema or in the other engine, the schema is not valid, or a
     /// keyspace has the name of the table or of one of its indexes (`TABLE.INDEX`). The order of indexes does not
-    /// matter. [`Error::Io`] if the manifest can't be written.
+    /// matter. [`Error::Conflict`] if a transaction makes something of one of these names
+    /// ([`Database::create_table_in`]). [`Error::Io`] if the manifest can't be written.
     pub fn create_table(&self, name: &str, engine: Engine, schema: Schema) -> Result<Table> {
         self.open_or_make_table(name, engine, schema, true)
     }
@@ -180,7 +182,7 @@ impl Database {
         if let Some(found) = self.find_table(&self.inner.manifest.look(), name, &schema, engine_must_be) {
             return found;
         }
-        let mut manifest = self.inner.manifest.replacing();
+        let mut manifest = self.inner.replacing()?;
         // Somebody may have made it meanwhile.
         if let Some(found) = self.find_table(&manifest, name, &schema, engine_must_be) {
             return found;
@@ -201,7 +203,7 @@ impl Database {
             building: None,
         };
         next.tables.push(entry.clone());
-        next.write(&*self.inner.files, &self.inner.path)?;
+        self.inner.write_next(&next)?;
         let handles: Vec<Keyspace> = added.iter().map(|entry| self.handle(entry)).collect();
         let core = &self.inner.core;
         drop(manifest.change(core, next, || Some(core.register(&handles))));
@@ -274,7 +276,8 @@ impl Database {
     ///
     /// At [`Isolation::ReadCommitted`] it is the table as it is now, since the next read sees the newest rows. A table
     /// that was made after the snapshot is not in the catalog. [`Database::table`] finds it, and the transaction can use
-    /// it.
+    /// it, unless another transaction made it. A table that the transaction itself has made is in its catalog
+    /// ([`Database::create_table_in`]).
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {
@@ -318,6 +321,10 @@ impl Database {
     /// [`Error::TooOld`] if the transaction exceeded
     /// [`Options::max_snapshot_age`](crate::Options::max_snapshot_age).
     pub fn table_in(&self, transaction: &Transaction, name: &str) -> Result<Table> {
+        self.check_own(transaction)?;
+        if let Some(found) = self.new_table_in(transaction, name) {
+            return found;
+        }
         self.in_catalog(transaction, |manifest, others| match others.get(name) {
             Some(Some(table)) => match table.keyspaces.split_first() {
                 Some((rows, indexes)) => {
@@ -348,20 +355,24 @@ impl Database {
         self.in_catalog(transaction, |manifest, others| {
             let now = manifest.tables.iter().filter(|entry| !others.contains_key(&entry.name));
             let then = others.values().flatten().map(|table| &table.entry);
-            now.chain(then).map(|entry| (entry.name.clone(), entry.engine)).collect()
+            let own = manifest.new_tables.iter().filter(|entry| transaction.tables.have(&entry.keyspaces));
+            now.chain(then).chain(own).map(|entry| (entry.name.clone(), entry.engine)).collect()
         })
     }
 
-    fn in_catalog<T>(
+    pub(super) fn check_own(&self, transaction: &Transaction) -> Result<()> {
+        if transaction.core.owner == self.inner.core.owner {
+            return Ok(());
+        }
+        Err(Error::Usage("the transaction is one of another database: look up its tables there".into()))
+    }
+
+    pub(super) fn in_catalog<T>(
         &self,
         transaction: &Transaction,
         found: impl FnOnce(&Manifest, &BTreeMap<String, Option<Arc<EarlierTable>>>) -> T,
     ) -> Result<T> {
-        if transaction.core.owner != self.inner.core.owner {
-            return Err(Error::Usage(
-                "the transaction is one of another database: look up its tables there".into(),
-            ));
-        }
+        self.check_own(transaction)?;
         let view = transaction.catalog();
         let snapshot = if view.moves_on { Timestamp::MAX } else { view.began };
         let found = self.inner.manifest.look_in(snapshot, found);
@@ -408,8 +419,18 @@ pub(super) fn index_keyspace(table: &str, index: &str) -> String {
     format!("{table}.{index}")
 }
 
-/// Returns an error if a keyspace has this name already. `what` is the thing that would get it.
+/// Returns an error if a keyspace has this name already, or gets it from a transaction. `what` is the thing that would get
+/// it.
 pub(super) fn check_free(manifest: &Manifest, name: &str, what: &str) -> Result<()> {
+    let mut named = manifest.keyspaces.iter().filter(|entry| entry.name == name);
+    if let Some(table) = named.find_map(|entry| manifest.new_table_of(entry.id)) {
+        // Another transaction may make nothing of this name in the end.
+        return Err(Error::Conflict {
+            kind: Conflict::Locked,
+            engine: table.engine.name(),
+            keyspace: name.to_owned(),
+        });
+    }
     match kind_of(manifest, name) {
         None => Ok(()),
         Some(kind) => {
@@ -430,7 +451,11 @@ fn kind_of(manifest: &Manifest, name: &str) -> Option<String> {
 
 /// Returns the error for a table that does not exist.
 pub(super) fn no_table(manifest: &Manifest, name: &str) -> Error {
+    let new = manifest.new_tables.iter().any(|table| table.name == name);
     Error::Usage(match kind_of(manifest, name) {
+        _ if new => {
+            format!("there is no table {name:?}: a transaction makes it, and has not committed")
+        }
         Some(kind) => format!("there is no table {name:?}, which is {kind}"),
         None => format!("there is no table {name:?}: Database::tables returns the names of all tables"),
     })

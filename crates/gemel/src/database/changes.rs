@@ -9,12 +9,14 @@ use crate::error::{Error, Result};
 use crate::files::fail_point;
 use crate::ids::KeyspaceId;
 use crate::keyspace::{Keyspace, Standing};
+use crate::log::may_wait;
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
 #[cfg(doc)]
 use crate::options::Isolation;
 use crate::order::clock::Timestamp;
 use crate::recovery;
 use crate::row::{Layout, Table};
+use parking_lot::MutexGuard;
 use std::collections::BTreeMap;
 
 /// The reason why the manifest could not be replaced.
@@ -78,7 +80,7 @@ impl Database {
     /// which shows if it was dropped. Also if only the table's files can't be removed: then the table is dropped, and the
     /// next opening removes them.
     pub fn drop_table(&self, name: &str) -> Result<()> {
-        let _one = self.inner.changing.lock();
+        let _one = self.inner.changing()?;
         let manifest = self.inner.manifest.replacing();
         let ids = table_entry(&manifest, name)?.keyspaces.clone();
         let _blocked = self.block_prepared(&ids, name)?;
@@ -92,7 +94,7 @@ impl Database {
     /// # Errors
     /// Same as [`Database::drop_table`], and [`Error::Usage`] if the keyspace is part of a table.
     pub fn drop_keyspace(&self, name: &str) -> Result<()> {
-        let _one = self.inner.changing.lock();
+        let _one = self.inner.changing()?;
         let manifest = self.inner.manifest.replacing();
         let id = plain_keyspace(&manifest, name, "drop")?.id;
         let _blocked = self.block_prepared(&[id], name)?;
@@ -110,7 +112,7 @@ impl Database {
     /// # Errors
     /// Same as [`Database::drop_table`].
     pub fn truncate_table(&self, name: &str) -> Result<Table> {
-        let _one = self.inner.changing.lock();
+        let _one = self.inner.changing()?;
         let manifest = self.inner.manifest.replacing();
         let entry = table_entry(&manifest, name)?.clone();
         let _blocked = self.block_prepared(&entry.keyspaces, name)?;
@@ -155,7 +157,7 @@ impl Database {
     /// [`Error::Usage`] if there is no such table or index, or a prepared transaction that used the table is undecided;
     /// otherwise the same as [`Database::drop_table`].
     pub fn drop_index(&self, table: &str, index: &str) -> Result<Table> {
-        let _one = self.inner.changing.lock();
+        let _one = self.inner.changing()?;
         let manifest = self.inner.manifest.replacing();
         let old = table_entry(&manifest, table)?.clone();
         // Now there is a keyspace for each index.
@@ -187,7 +189,7 @@ impl Database {
     /// (`TABLE.INDEX`), or the name is not valid. Then nothing has changed. [`Error::Io`] if the manifest can't be written:
     /// this process goes on with the earlier name, and the next opening shows if the change was made.
     pub fn rename_table(&self, from: &str, to: &str) -> Result<Table> {
-        let _one = self.inner.changing.lock();
+        let _one = self.inner.changing()?;
         let mut manifest = self.inner.manifest.replacing();
         let old = table_entry(&manifest, from)?.clone();
         if from == to {
@@ -210,7 +212,7 @@ impl Database {
         }
         fail_point("catalog.before_manifest");
         // After an error the manifest on disk may be the new one. The rows are the same by both.
-        next.write(&*self.inner.files, &self.inner.path)?;
+        self.inner.write_next(&next)?;
         let core = &self.inner.core;
         drop(manifest.change(core, next, || Some(core.rename(&names))));
         drop(manifest);
@@ -246,6 +248,24 @@ impl Database {
 }
 
 impl Inner {
+    /// Returns the right to change tables and keyspaces that are there.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] on a thread that writes a log: whoever has the right may wait for the log.
+    pub(super) fn changing(&self) -> Result<MutexGuard<'_, ()>> {
+        may_wait()?;
+        Ok(self.changing.lock())
+    }
+
+    /// Returns the right to replace the manifest.
+    ///
+    /// # Errors
+    /// Same as [`Inner::changing`].
+    pub(super) fn replacing(&self) -> Result<Replacing<'_>> {
+        may_wait()?;
+        Ok(self.manifest.replacing())
+    }
+
     /// Replaces the manifest, on disk and in memory. In memory also if the outcome is unknown: otherwise a table that
     /// is gone on disk would take commits that the next opening loses. Look-ups find the new manifest together with the
     /// effects of `also`, which must not wait for a disk. It gets true if the outcome is unknown. Returns what it returns.
@@ -266,9 +286,16 @@ impl Inner {
         }
     }
 
+    /// Writes a manifest that follows the current one. A table that a transaction has made must not be in it while a power
+    /// cut can still take the transaction's rows, so the log is synced before.
+    pub(super) fn write_next(&self, next: &Manifest) -> Result<()> {
+        self.manifest.settle(|| self.core.logs.sync())?;
+        next.write(&*self.files, &self.path)
+    }
+
     /// Replaces the manifest on disk.
     pub(super) fn write_manifest(&self, next: &Manifest) -> Result<(), Failed> {
-        let Err(error) = next.write(&*self.files, &self.path) else { return Ok(()) };
+        let Err(error) = self.write_next(next) else { return Ok(()) };
         // If the new file has not even got the manifest's name, the old one stays.
         match Manifest::read(&*self.files, &self.path) {
             Ok(Some(found)) if found != *next => Err(Failed::Unchanged(error)),

@@ -92,7 +92,7 @@ impl Inner {
             next.trees = self.disk.reached(&next);
             next.clocks = self.core.engines.iter().map(|engine| engine.clock().drawn().0).collect();
             fail_point("checkpoint.before_manifest");
-            if let Err(error) = next.write(&*self.files, &self.path) {
+            if let Err(error) = self.write_next(&next) {
                 // Otherwise each failed attempt would leave a file behind. If the manifest can't be read, nobody knows
                 // which checkpoint counts, so both files stay.
                 if let Ok(Some(counts)) = Manifest::read(&*self.files, &self.path)

@@ -5,6 +5,7 @@
 //! replace it. The other one is held for a moment, and never while a file is read or written.
 
 use crate::coordinator::{Coordinator, Stamping};
+use crate::error::Result;
 use crate::ids::KeyspaceId;
 use crate::keyspace::Keyspace;
 use crate::manifest::{Manifest, TableEntry};
@@ -13,6 +14,7 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The manifest as of its last replacement.
 pub(crate) struct Current {
@@ -21,6 +23,9 @@ pub(crate) struct Current {
     manifest: Mutex<Manifest>,
     /// The changes that running transactions may not have, the oldest first. Taken after `manifest`.
     undos: Mutex<VecDeque<Undo>>,
+    /// True if the log may not have the commit of a transaction that made tables which are in the manifest. Changed by those
+    /// who replace the manifest.
+    is_ahead: AtomicBool,
 }
 
 /// Tables as they were before a change of the catalog. Kept while a running transaction may not have the change.
@@ -76,7 +81,12 @@ pub(crate) struct Replacing<'a> {
 
 impl Current {
     pub(crate) fn new(manifest: Manifest) -> Self {
-        Self { replacing: Mutex::new(()), manifest: Mutex::new(manifest), undos: Mutex::default() }
+        Self {
+            replacing: Mutex::new(()),
+            manifest: Mutex::new(manifest),
+            undos: Mutex::default(),
+            is_ahead: AtomicBool::new(false),
+        }
     }
 
     /// Returns the manifest, for a look-up. The caller must not wait for a disk while it has it.
@@ -108,6 +118,15 @@ impl Current {
         }
     }
 
+    /// Makes all commits durable by `sync` that the manifest rests on.
+    pub(crate) fn settle(&self, sync: impl FnOnce() -> Result<()>) -> Result<()> {
+        if self.is_ahead.load(Ordering::Relaxed) {
+            sync()?;
+            self.is_ahead.store(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
     /// Returns the number of changes that are known to be undone for earlier snapshots.
     #[cfg(test)]
     pub(crate) fn undos(&self) -> usize {
@@ -123,6 +142,24 @@ impl Current {
 }
 
 impl Replacing<'_> {
+    /// Puts a manifest in the place of the current one that has more tables, of these names: those of a transaction whose
+    /// commit `publish` publishes in the anchor, at this stamp. Look-ups find the tables from then on.
+    pub(crate) fn add(
+        &mut self,
+        next: Manifest,
+        names: impl Iterator<Item = String>,
+        at: Timestamp,
+        publish: impl FnOnce(),
+    ) {
+        let mut manifest = self.current.manifest.lock();
+        manifest.clone_from(&next);
+        self.current.is_ahead.store(true, Ordering::Relaxed);
+        let tables = names.map(|name| (name, None)).collect();
+        self.current.undos.lock().push_back(Undo { at, tables });
+        publish();
+        self.manifest = next;
+    }
+
     /// Puts a manifest with the same catalog in the place of the current one.
     pub(crate) fn put(&mut self, next: Manifest) {
         self.manifest.clone_from(&next);

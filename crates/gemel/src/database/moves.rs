@@ -64,7 +64,7 @@ impl Database {
     ///   used, and each commit that writes it goes on writing both engines; the next opening shows where the table is.
     ///   If only files of the disk engine can't be removed, the table has moved, and the next opening removes them.
     pub fn move_table(&self, name: &str, engine: Engine) -> Result<()> {
-        let _one = self.inner.changing.lock();
+        let _one = self.inner.changing()?;
         let ids = {
             let manifest = self.inner.manifest.look();
             let entry = table_entry(&manifest, name)?;
@@ -82,7 +82,7 @@ impl Database {
     /// # Errors
     /// Same as [`Database::move_table`], and [`Error::Usage`] if the keyspace is part of a table.
     pub fn move_keyspace(&self, name: &str, engine: Engine) -> Result<()> {
-        let _one = self.inner.changing.lock();
+        let _one = self.inner.changing()?;
         let id = {
             let manifest = self.inner.manifest.look();
             let entry = plain_keyspace(&manifest, name, "move")?;
@@ -310,7 +310,7 @@ impl Mover<'_> {
             let mut next = manifest.clone();
             next.keyspaces.retain(|entry| !ids.contains(&entry.id));
             // If the file can't be written, it names the twins as unfinished, and the next opening drops them.
-            let _ = next.write(&*inner.files, &inner.path);
+            let _ = inner.write_next(&next);
             let core = &inner.core;
             drop(manifest.change(core, next, || Some(core.replace(&ids, Standing::Dropped, &[]))));
         }

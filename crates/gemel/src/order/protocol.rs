@@ -66,17 +66,17 @@ fn admit<'a, W>(
 }
 
 /// Installs and publishes a commit, engine by engine. The anchor comes first, so no two commits wait for each other,
-/// and commits in the anchor never wait for an install in another engine.
-pub(crate) fn finish<'a, W>(
+/// and commits in the anchor never wait for an install in another engine. `publish` publishes a timestamp of an engine.
+pub(crate) fn finish<W>(
     parts: &mut [Part<W>],
     mut install: impl FnMut(&mut Part<W>, Timestamp),
-    clock: impl Fn(usize) -> &'a Clock,
+    mut publish: impl FnMut(usize, Timestamp),
 ) {
     for part in parts {
         if let Some(at) = part.stamp {
             install(part, at);
             fail_point("commit.after_install");
-            clock(part.engine).publish(at);
+            publish(part.engine, at);
             fail_point("commit.between_publications");
         }
     }

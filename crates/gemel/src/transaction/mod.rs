@@ -11,6 +11,7 @@ mod large_tests;
 mod locking;
 #[cfg(test)]
 mod locking_tests;
+mod new_tables;
 mod own;
 mod prepare;
 mod range;
@@ -21,7 +22,7 @@ mod scanned;
 mod view;
 mod writes;
 
-use crate::coordinator::{Coordinator, Outcome};
+use crate::coordinator::{Coordinator, Failure, Outcome};
 use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::ids::{KeyspaceId, MAX_ENGINES};
@@ -36,6 +37,8 @@ use crate::order::clock::Timestamp;
 use crate::pending::{Room, key_bytes, view_bytes};
 use crate::ticket::Ticket;
 use given::{checked_key, checked_keys};
+use new_tables::NewTables;
+pub(crate) use new_tables::Withdraw;
 use savepoint::Savepoints;
 use scanned::{ScannedViews, Walk};
 use std::cell::Cell;
@@ -81,6 +84,12 @@ impl Seen {
     }
 }
 
+/// The catalog, for transactions that make tables.
+pub(crate) trait Maker: Withdraw {
+    /// Commits a transaction. Its tables appear with its rows.
+    fn commit(&self, transaction: &mut Transaction) -> Result<Outcome, Failure>;
+}
+
 /// A running transaction. Dropping it rolls it back. It may move between threads.
 ///
 /// A transaction collects its writes until [`Transaction::commit`]; only its own reads and scans see them before that.
@@ -120,6 +129,8 @@ pub struct Transaction {
     /// Number of walks.
     walks: u64,
     savepoints: Savepoints,
+    /// The tables that the transaction has made.
+    pub(crate) tables: NewTables<dyn Maker>,
     /// Bytes that the transaction may hold.
     room: Room,
     pub(crate) trace: Option<Box<Trace>>,
@@ -195,6 +206,7 @@ impl Transaction {
             walk: None,
             walks: 0,
             savepoints: Savepoints::default(),
+            tables: NewTables::default(),
             room: Room::new(),
             trace,
             failed: None,
@@ -471,6 +483,12 @@ impl Transaction {
         Ok(())
     }
 
+    /// Writes to the new table whose rows are in this keyspace, so the transaction's record in the log says that the table
+    /// is there. The write deletes a key that no row has.
+    pub(crate) fn mark_new(&mut self, rows: &Keyspace) -> Result<()> {
+        self.write(rows, Key::new(&[0]), None, Handle::None)
+    }
+
     /// Commits the transaction. Others see its writes at once; the ticket resolves when they are durable. The ticket of
     /// a transaction that wrote nothing resolves when everything that it may have read is durable.
     ///
@@ -486,7 +504,10 @@ impl Transaction {
         }
         let core = Arc::clone(&self.core);
         let rows = self.writes.len();
-        let outcome = core.commit(&mut self);
+        let outcome = match self.tables.maker() {
+            Some(maker) => maker.commit(&mut self),
+            None => core.commit(&mut self, None),
+        };
         // The next holder of a lock sees this commit.
         self.drop_locks();
         self.ended = true;

@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(writes.rate().most_bytes(1, 0, 0) - LONG_KEY_BYTES - 15, 260);
         assert_eq!((size_of::<Seen>(), WATCHED_BYTES, view_bytes(&Key::new(b"k"))), (88, 88, 106));
         assert_eq!((scanned::most_bytes(0), map_entry_bytes(size_of::<Place>())), (2 * 124, 88));
-        assert_eq!((OPEN_BYTES, LONG_KEY_BYTES), (80, 23));
+        assert_eq!((OPEN_BYTES, LONG_KEY_BYTES), (96, 23));
         assert_eq!([0, 1, 2].map(notes_bytes), [0, 560 + 124, 560 + 2 * 124]);
     }
 

@@ -12,7 +12,11 @@ impl Transaction {
     /// Returns the changes of the catalog that the transaction knows of.
     #[inline]
     pub(crate) fn catalog(&self) -> CatalogView {
-        CatalogView { began: self.anchor, moves_on: self.isolation == Isolation::ReadCommitted }
+        CatalogView {
+            began: self.anchor,
+            moves_on: self.isolation == Isolation::ReadCommitted,
+            number: self.seat.number,
+        }
     }
 
     /// Returns an error if the transaction can't use a keyspace.

@@ -258,6 +258,7 @@ impl Rig {
             }
         };
         let clock = |engine: usize| &self.halves[engine].clock;
+        let publish = |engine: usize, at| clock(engine).publish(at);
         match self.plan.broken {
             Broken::EarlyPublication => {
                 protocol::publish(&parts, clock);
@@ -268,9 +269,9 @@ impl Rig {
             }
             Broken::DiskFirst => {
                 parts.reverse();
-                protocol::finish(&mut parts, install, clock);
+                protocol::finish(&mut parts, install, publish);
             }
-            _ => protocol::finish(&mut parts, install, clock),
+            _ => protocol::finish(&mut parts, install, publish),
         }
         if self.is(Broken::LateAdmission)
             && let [anchor, disk] = stamps[..]

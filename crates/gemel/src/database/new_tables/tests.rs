@@ -1,0 +1,258 @@
+use super::super::tests::set_next_number;
+use crate::copy::copy_directory;
+use crate::files::fail_point::{once_here, while_it_stands_at};
+use crate::files::faulty::FaultyFiles;
+use crate::keyspaces::ROOM;
+use crate::row::{ColumnType, RowRange, Schema, Table, Value};
+use crate::scratch::directory;
+use crate::{
+    Database, Direction, Durability, Engine, Error, Isolation, LogMode, Options, Result, Transaction,
+};
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
+const LOGS: [LogMode; 2] = [LogMode::Shared, LogMode::PerEngine];
+
+fn schema() -> Schema {
+    Schema::new().column("id", ColumnType::I64).primary_key(["id"]).index("by_id", ["id"])
+}
+
+fn insert(transaction: &mut Transaction, table: &Table, id: i64) -> Result<()> {
+    table.insert(transaction, &[Value::Int(id)])
+}
+
+fn count(transaction: &mut Transaction, table: &Table) -> Result<i64> {
+    let mut rows = 0;
+    table.scan(transaction, &RowRange::all(), Direction::Forward, |_| {
+        rows += 1;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(rows)
+}
+
+fn rows(db: &Database, name: &str) -> Result<i64> {
+    count(&mut db.begin(Isolation::Snapshot)?, &db.table(name)?)
+}
+
+/// Makes a table in each engine, named after it.
+fn make_old(db: &Database) -> [Table; 2] {
+    ENGINES.map(|engine| db.create_table(engine.name(), engine, schema()).unwrap())
+}
+
+/// Makes a table of this name with three rows, and writes a row of this number to each of the tables that are named after
+/// the engines.
+fn begin_new(db: &Database, name: &str, home: Engine, id: i64) -> Result<Transaction> {
+    let mut transaction = db.begin(Isolation::Snapshot)?;
+    for engine in ENGINES {
+        insert(&mut transaction, &db.table(engine.name())?, id)?;
+    }
+    let table = db.create_table_in(&mut transaction, name, home, schema())?;
+    (0..3).try_for_each(|id| insert(&mut transaction, &table, id))?;
+    Ok(transaction)
+}
+
+fn open(files: &FaultyFiles, path: &Path, options: &Options) -> Result<Database> {
+    Database::open_with(Arc::new(files.clone()), path, options.clone())
+}
+
+/// Checks that a table that was made with the row `id` of others is there with these, or not at all. Returns true if it is
+/// there.
+fn whole(db: &Database, name: &str, id: i64) -> bool {
+    let is_there = db.table(name).is_ok();
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    for engine in ENGINES {
+        let old = db.table(engine.name());
+        let has_row = old.is_ok_and(|old| old.get(&mut transaction, &[Value::Int(id)]).unwrap().is_some());
+        assert_eq!(has_row, is_there, "{name} {}", engine.name());
+    }
+    if is_there {
+        assert_eq!(rows(db, name).unwrap(), 3, "{name}");
+        db.table(name).unwrap().verify(&mut transaction).unwrap();
+    }
+    is_there
+}
+
+/// Makes tables in many ways. Returns the names of those that are there for good.
+fn make(
+    files: &FaultyFiles,
+    path: &Path,
+    options: &Options,
+    home: Engine,
+    done: &mut Vec<&str>,
+) -> Result<()> {
+    let db = open(files, path, options)?;
+    let is_lasting = options.durability == Durability::Full;
+    for engine in ENGINES {
+        db.create_table(engine.name(), engine, schema())?;
+    }
+    let ticket = begin_new(&db, "first", home, 1)?.commit()?;
+    if is_lasting {
+        ticket.wait()?;
+        done.push("first");
+    }
+    // The manifest gets it now.
+    db.create_table("later", Engine::Memory, schema())?;
+    done.extend(["first", "later"]);
+    drop(begin_new(&db, "gone", home, 2)?);
+    let ticket = begin_new(&db, "second", home, 3)?.commit()?;
+    if is_lasting {
+        ticket.wait()?;
+        done.push("second");
+    }
+    db.checkpoint()?;
+    done.push("second");
+    let _ticket = begin_new(&db, "third", home, 4)?.commit()?;
+    db.rename_table("third", "renamed")?;
+    done.push("renamed");
+    db.close()
+}
+
+#[test]
+fn a_power_cut_before_any_file_operation_leaves_tables_with_their_rows_or_none() {
+    let (mut firsts, mut found) = (0, [0; 4]);
+    for (log, home) in LOGS.into_iter().flat_map(|log| ENGINES.map(|home| (log, home))) {
+        for durability in [Durability::Full, Durability::None] {
+            let options = Options { log, durability, ..Options::default() };
+            // Each combination cuts at others of the operations, unless all are asked for.
+            let stride: u64 = std::env::var("GEMEL_FAULTS").ok().and_then(|it| it.parse().ok()).unwrap_or(3);
+            firsts = firsts % stride + 1;
+            for (nth, is_random) in
+                (firsts..).step_by(stride as usize).flat_map(|nth| [(nth, false), (nth, true)])
+            {
+                let directory = directory();
+                let (path, files) = (directory.path().join("db"), FaultyFiles::default());
+                files.cut_power(nth, if is_random { nth } else { 0 });
+                let mut done = Vec::new();
+                let outcome = make(&files, &path, &options, home, &mut done);
+                let Some(left) = files.image() else {
+                    outcome.unwrap();
+                    assert!(nth > 20, "{nth} operations are few");
+                    break;
+                };
+                let db = open(&left, &path, &options).unwrap();
+                assert!(db.table("gone").is_err());
+                for (at, (name, id)) in
+                    [("first", 1), ("second", 3), ("third", 4), ("renamed", 4)].into_iter().enumerate()
+                {
+                    let other = ["third", "renamed"].into_iter().find(|other| *other != name && id == 4);
+                    if other.is_none_or(|other| db.table(other).is_err()) {
+                        found[at] += u32::from(whole(&db, name, id));
+                    }
+                }
+                done.iter().for_each(|name| assert!(db.table(name).is_ok(), "cut {nth}: {name} is lost"));
+                // The names are free, or the tables take rows.
+                if db.tables().len() >= 2 {
+                    db.run(Isolation::Snapshot, |transaction| {
+                        let table = match db.table_in(transaction, "first") {
+                            Ok(table) => table,
+                            Err(_) => db.create_table_in(transaction, "first", home, schema())?,
+                        };
+                        insert(transaction, &table, 9)
+                    })
+                    .unwrap();
+                }
+            }
+        }
+    }
+    assert!(found.iter().all(|found| *found > 4), "{found:?}");
+}
+
+/// The log may have the commit, so neither this process nor the next opening may drop the table alone.
+#[test]
+fn a_panic_during_the_commit_leaves_the_table_with_its_rows_or_none() {
+    let mut found = [0; 2];
+    for place in ["commit.locked", "commit.after_append", "new_table.publishing", "new_table.published"] {
+        for (log, home) in LOGS.into_iter().flat_map(|log| ENGINES.map(|home| (log, home))) {
+            let directory = directory();
+            let options = Options { log, ..Options::default() };
+            let db = Database::open(directory.path(), options.clone()).unwrap();
+            make_old(&db);
+            let transaction = begin_new(&db, "new", home, 1).unwrap();
+            // The log gets the record before the panic stops it.
+            let syncs = db.clone();
+            once_here(place, move || {
+                syncs.sync().unwrap();
+                panic!("for the test");
+            });
+            assert!(catch_unwind(AssertUnwindSafe(|| transaction.commit())).is_err());
+            // This process may not have it, or may write it.
+            let later = db.create_table("later", Engine::Memory, schema());
+            drop(db);
+            let db = Database::open(directory.path(), options).unwrap();
+            let is_there = whole(&db, "new", 1);
+            assert_eq!(is_there, place != "commit.locked", "{place}");
+            assert_eq!(db.table("later").is_ok(), later.is_ok());
+            found[usize::from(is_there)] += 1;
+        }
+    }
+    assert_eq!(found, [4, 12]);
+}
+
+/// Who begins while the commit is being published has nothing of it, whatever it looks up later.
+#[test]
+fn a_transaction_that_begins_while_a_table_appears_has_nothing_of_it() {
+    for (home, level) in ENGINES.into_iter().flat_map(|home| {
+        [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable].map(|level| (home, level))
+    }) {
+        let directory = directory();
+        let db = Database::open(directory.path(), Options::default()).unwrap();
+        let [memory, disk] = make_old(&db);
+        let transaction = begin_new(&db, "new", home, 1).unwrap();
+        let made = db.table_in(&transaction, "new").unwrap();
+        let commit = || transaction.commit().unwrap().wait().unwrap();
+        let ((), mut met) =
+            while_it_stands_at("new_table.publishing", commit, ["test.go", "test.go"], || {
+                let mut met = db.begin(level).unwrap();
+                assert_eq!(count(&mut met, &memory).unwrap(), 0);
+                assert!(matches!(count(&mut met, &made), Err(Error::Usage(_))));
+                crate::files::fail_point("test.go");
+                met
+            });
+        if level == Isolation::ReadCommitted {
+            assert_eq!(db.table_in(&met, "new").map(|table| count(&mut met, &table).unwrap()).unwrap(), 3);
+            assert_eq!((count(&mut met, &memory).unwrap(), count(&mut met, &disk).unwrap()), (1, 1));
+        } else {
+            assert!(db.table_in(&met, "new").is_err());
+            for table in [&made, &db.table("new").unwrap()] {
+                assert!(matches!(count(&mut met, table), Err(Error::TooOld(_))));
+            }
+            assert_eq!((count(&mut met, &memory).unwrap(), count(&mut met, &disk).unwrap()), (0, 0));
+        }
+    }
+}
+
+/// The record of the commit is that of the new table, also if its keyspaces have the numbers of earlier ones.
+#[test]
+fn a_new_table_with_numbers_of_dropped_keyspaces_is_there_after_a_crash_if_it_was_committed() {
+    for (home, commits) in ENGINES.into_iter().flat_map(|home| [(home, false), (home, true)]) {
+        let directory = directory();
+        let [path, crashed] = ["db", "crashed"].map(|name| directory.path().join(name));
+        let open = |path: &Path| Database::open(path, Options::default()).unwrap();
+        let db = open(&path);
+        make_old(&db);
+        let dropped = db.create_table("dropped", home, schema()).unwrap();
+        db.run(Isolation::Snapshot, |transaction| insert(transaction, &dropped, 1)).unwrap();
+        db.drop_table("dropped").unwrap();
+        db.checkpoint().unwrap();
+        drop((dropped, db));
+        set_next_number(&path, ROOM - 1);
+        let db = open(&path);
+        let transaction = begin_new(&db, "new", home, 1).unwrap();
+        let ids = |db: &Database| db.catalog().keyspaces.iter().map(|entry| entry.id.0).collect::<Vec<_>>();
+        assert_eq!(ids(&db), [1, 2, 3, 4, ROOM - 1, 5]);
+        let kept = if commits {
+            transaction.commit().unwrap().wait().unwrap();
+            None
+        } else {
+            Some(transaction)
+        };
+        copy_directory(&path, &crashed);
+        drop(kept);
+        let db = open(&crashed);
+        assert_eq!(whole(&db, "new", 1), commits);
+        assert_eq!(ids(&db).len(), if commits { 6 } else { 4 });
+    }
+}
