@@ -663,7 +663,7 @@ fn a_table_and_its_rows_are_there_or_not_wherever_the_process_dies() {
             // If opening has to decide, it dies too.
             let manifest = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
             if manifest.contains("new_tables") {
-                for place in ["open.before_manifest", "open.after_manifest"] {
+                for place in ["open.before_manifest", "files.before_rename", "open.after_manifest"] {
                     die(&path, &format!("open {words}"), place);
                 }
                 decided += 1;
