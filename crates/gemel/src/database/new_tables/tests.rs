@@ -1,10 +1,11 @@
 use super::super::tests::set_next_number;
 use crate::copy::copy_directory;
 use crate::files::fail_point::{once_here, while_it_stands_at};
-use crate::files::faulty::FaultyFiles;
+use crate::files::faulty::{FaultyFiles, Operation};
 use crate::keyspaces::ROOM;
 use crate::row::{ColumnType, RowRange, Schema, Table, Value};
 use crate::scratch::directory;
+use crate::ticket::Ticket;
 use crate::{
     Database, Direction, Durability, Engine, Error, Isolation, LogMode, Options, Result, Transaction,
 };
@@ -158,6 +159,42 @@ fn a_power_cut_before_any_file_operation_leaves_tables_with_their_rows_or_none()
         }
     }
     assert!(found.iter().all(|found| *found > 4), "{found:?}");
+}
+
+/// Whatever fails, the calls say so, and a power cut leaves no table without its rows.
+#[test]
+fn a_file_operation_that_fails_leaves_tables_with_their_rows_or_none() {
+    for (log, home) in LOGS.into_iter().flat_map(|log| ENGINES.map(|home| (log, home))) {
+        let options = Options { log, ..Options::default() };
+        let (mut lost, mut failed) = (0, 0);
+        for nth in 1.. {
+            let directory = directory();
+            let (path, files) = (directory.path().join("db"), FaultyFiles::default());
+            let db = open(&files, &path, &options).unwrap();
+            make_old(&db);
+            files.fail(Operation::Any, nth, 5, 0);
+            let new = begin_new(&db, "new", home, 1).and_then(Transaction::commit).and_then(Ticket::wait);
+            let later = db.create_table("later", Engine::Memory, schema()).map(drop);
+            let gone = begin_new(&db, "gone", home, 2).map(drop);
+            if !files.mend() {
+                new.and(later).and(gone).unwrap();
+                assert!(nth > 10, "{nth}");
+                break;
+            }
+            let outcomes = [&new, &later, &gone].map(|outcome| outcome.is_err());
+            failed += u32::from(outcomes.contains(&true));
+            // A rollback that can't write the manifest has happened nevertheless.
+            assert!(db.table("gone").is_err());
+            drop(db);
+            let db = open(&files.power_cut(0), &path, &options).unwrap();
+            let is_there = whole(&db, "new", 1);
+            assert!(is_there || new.is_err(), "operation {nth}");
+            assert!(db.table("later").is_ok() || later.is_err(), "operation {nth}");
+            assert!(db.table("gone").is_err(), "operation {nth}");
+            lost += u32::from(!is_there);
+        }
+        assert!(lost > 2 && failed > 5, "{lost} {failed}");
+    }
 }
 
 /// The log may have the commit, so neither this process nor the next opening may drop the table alone.
