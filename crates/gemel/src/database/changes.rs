@@ -186,8 +186,9 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such table, or a keyspace has the new name or that of one of its indexes
-    /// (`TABLE.INDEX`), or the name is not valid. Then nothing has changed. [`Error::Io`] if the manifest can't be written:
-    /// this process goes on with the earlier name, and the next opening shows if the change was made.
+    /// (`TABLE.INDEX`), or the name is not valid. [`Error::Conflict`] if a transaction makes something of the new name. Then
+    /// nothing has changed. [`Error::Io`] if the manifest can't be written: this process goes on with the earlier name, and
+    /// the next opening shows if the change was made.
     pub fn rename_table(&self, from: &str, to: &str) -> Result<Table> {
         let _one = self.inner.changing()?;
         let mut manifest = self.inner.manifest.replacing();
