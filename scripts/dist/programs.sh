@@ -50,8 +50,9 @@ build() {
     CARGO_ENCODED_RUSTFLAGS=$(IFS=$separator; echo "${flags[*]}")
     export CARGO_ENCODED_RUSTFLAGS CARGO_INCREMENTAL=0
     # Caches of zig and cargo-zigbuild, and the Python that runs zig.
-    export ZIG_GLOBAL_CACHE_DIR=$DIST_WORK/zig ZIG_LOCAL_CACHE_DIR=$DIST_WORK/zig
+    export ZIG_GLOBAL_CACHE_DIR=$DIST_WORK/zig/$arch ZIG_LOCAL_CACHE_DIR=$DIST_WORK/zig/$arch
     export CARGO_ZIGBUILD_PYTHON_PATH=$tools/python CARGO_ZIGBUILD_CACHE_DIR=$DIST_WORK/zigbuild
+    zig_parts "$tools"
     # shellcheck disable=SC2086 # flags, split on purpose
     "$tools/cargo-zigbuild" build ${CARGO_FLAGS:---locked} --profile packaged --target "$target.$GLIBC" \
         -p lydite -p gemel --bins
@@ -62,6 +63,24 @@ build() {
         split "${CARGO_TARGET_DIR:-target}/$target/packaged/$bin" "$place" "$bin"
     done
     mark_made programs "$arch"
+}
+
+# Lets zig build its own parts of every program, such as the start and libunwind, and removes their debug information from
+# zig's cache: it has the directory of the build, which zig maps to no other. zig_parts TOOLS
+zig_parts() {
+    local cache=$ZIG_GLOBAL_CACHE_DIR crate=$DIST_WORK/parts part
+    [ ! -e "$cache/parts" ] || return 0
+    # What is there was linked with that information.
+    rm -rf "$cache" "$crate"
+    mkdir -p "$crate/src"
+    printf '[package]\nname = "parts"\nedition = "2024"\n[workspace]\n' >"$crate/Cargo.toml"
+    echo 'fn main() {}' >"$crate/src/main.rs"
+    "$1/cargo-zigbuild" build --quiet --offline --manifest-path "$crate/Cargo.toml" --target-dir "$crate/target" \
+        --target "$target.$GLIBC"
+    for part in "$cache"/o/*/*.[oa]; do
+        objcopy --strip-debug "$part"
+    done
+    touch "$cache/parts"
 }
 
 # Runs the objcopy that comes with Rust, which knows all architectures.
