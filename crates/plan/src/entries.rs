@@ -1,8 +1,9 @@
 //! Entries of a plan: the values that the user wrote, in a file or as flags, each with its place.
 
+use crate::other_file::other_file;
 use lydite_database::secret;
 use lydite_families::{Family, families};
-use lydite_import::{Source, shown, tool_of};
+use lydite_import::shown;
 use lydite_report::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -222,19 +223,22 @@ pub struct Entries {
     unread: BTreeSet<String>,
 }
 
-/// Returns the error about a file that is the configuration of another program; none for other files.
-fn foreign(bytes: &[u8], path: &Path) -> Option<String> {
-    let file = path.display().to_string();
-    let tool = tool_of(&Source::from_bytes(file.as_str(), bytes).ok()?)?;
-    // A stream is used up, and a name of a file may have ends of lines, or be no UTF-8.
-    let is_text = path.to_str().is_some_and(|name| !name.contains(char::is_control));
-    let can_not_be_typed = file == "-" || file.starts_with("/dev/") || !is_text;
-    let argument = if can_not_be_typed { "FILE".into() } else { shell_words::quote(&file) };
-    Some(format!(
-        "--config {}: is a configuration of {}: make a plan of it with: lydite import {argument} -o plan.toml",
-        shown(&file),
-        tool.name,
-    ))
+/// True if a table has no key, also in the tables within it.
+fn has_no_key(table: &DeTable<'_>) -> bool {
+    table.values().all(|value| matches!(value.get_ref(), DeValue::Table(inner) if has_no_key(inner)))
+}
+
+/// Returns the error about a plan file without a key. `lydite import FILE | lydite run -c -` reads one if the import
+/// fails, and so does a run after `lydite import FILE > plan.toml`: neither may measure the default database. A user who
+/// wants all defaults names no file.
+fn empty(file: &str, from_stdin: bool) -> String {
+    match from_stdin {
+        true => format!("{file} is empty: the command before the pipe made no plan; its own error says why"),
+        false => format!(
+            "--config {}: has no key: the command that should write it made no plan, or leave --config out to take the defaults",
+            shown(file)
+        ),
+    }
 }
 
 /// Returns the texts of entries.
@@ -378,10 +382,14 @@ impl Entries {
             }
         };
         let text = std::str::from_utf8(&bytes);
-        let is_toml = text.is_ok_and(|text| DeTable::parse(text).is_ok());
-        let foreign = if is_toml { None } else { foreign(&bytes, path) };
-        match (foreign, text) {
-            (Some(problem), _) => self.errors.push(problem),
+        let table = text.ok().and_then(|text| DeTable::parse(text).ok());
+        if table.as_ref().is_some_and(|table| has_no_key(table.get_ref())) {
+            self.errors.push(empty(&file, from_stdin));
+            return;
+        }
+        let other = if table.is_some() { None } else { other_file(&bytes, path) };
+        match (other, text) {
+            (Some(problem), _) => self.errors.push(format!("--config {problem}")),
             (None, Ok(text)) => self.toml(&file, text, keys),
             (None, Err(_)) => self.errors.push(format!(
                 "--config {file}: stream did not contain valid UTF-8: name a plan file that can be read"

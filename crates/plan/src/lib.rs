@@ -16,6 +16,7 @@ pub mod load;
 pub mod micro;
 mod mode;
 pub mod observe;
+mod other_file;
 pub mod own_schema;
 mod phase_key;
 mod phases;
@@ -28,6 +29,7 @@ mod workload;
 
 pub use document::Document;
 pub use error::PlanError;
+pub use other_file::other_file;
 pub use phases::Span;
 pub use plan::{MAX_LABEL, Plan, keys, table};
 pub use problem::Problem;

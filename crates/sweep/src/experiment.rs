@@ -8,6 +8,7 @@ use crate::point::{self, Point};
 use lydite_console::exit::Failure;
 use lydite_observe::SourceSpec;
 use lydite_plan::data::Data;
+use lydite_plan::other_file;
 use lydite_plan::source::{Entry, Source};
 use lydite_plan::values::{time, whole};
 use lydite_report::metric::Metric;
@@ -15,7 +16,8 @@ use lydite_report::sweep::USUAL_METRICS;
 use lydite_report::sweep::figure::FigureSpec;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_64;
@@ -126,13 +128,21 @@ impl Experiment {
     /// Everything that is wrong, one line each.
     pub fn read(options: &Options) -> Result<Self, Failure> {
         let (mut source, text) =
-            Source::read(&options.experiment, "the chapters Sweeps and Running of the book")
-                .map_err(|error| Failure::usage(error.to_string()))?;
+            Source::read(&options.experiment, "the chapters Sweeps and Running of the book").map_err(
+                |error| Failure::usage(not_utf_8(&options.experiment).unwrap_or(error.to_string())),
+            )?;
         let document = DeTable::parse(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| source.line_of(span.start));
-            Failure::usage(format!("{}, line {line}: {}", source.file(), error.message().replace('\n', " ")))
+            let wrong = || format!("{}, line {line}: {}", source.file(), error.message().replace('\n', " "));
+            Failure::usage(other_file(text.as_bytes(), &options.experiment).unwrap_or_else(wrong))
         })?;
         let document = document.get_ref();
+        if document.is_empty() {
+            let file = source.file();
+            return Err(Failure::usage(format!(
+                "{file} has no key: write [plan], and [axes] or [[point]] tables"
+            )));
+        }
         let entries = source.entries(document);
         reject_unknown_keys(&mut source, &entries);
         let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
@@ -218,6 +228,13 @@ impl Experiment {
             .map(|(key, value)| (key.as_str(), value.as_str()))
             .collect()
     }
+}
+
+/// Returns the error about a file of another program or a document that is no UTF-8; none for other files. A stream can't
+/// be read again.
+fn not_utf_8(path: &Path) -> Option<String> {
+    let bytes = path.is_file().then(|| fs::read(path).ok())??;
+    other_file(&bytes, path)
 }
 
 /// Returns true for an observed value whose source no point observes.

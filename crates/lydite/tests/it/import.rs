@@ -43,15 +43,73 @@ fn a_file_of_another_program_as_a_plan_is_named_with_the_command_that_reads_it()
     let directory = scratch();
     let file = directory.path().join("run.tcl");
     fs::write(&file, "dbset db pg\ndiset tpcc pg_pass hunter2\nvuset vu 4\n").unwrap();
-    for command in ["run", "ab"] {
-        let mut arguments = vec![command, "-c", text(&file)];
-        arguments.extend((command == "ab").then_some(["null:", "null:"]).into_iter().flatten());
-        let ended = lydite(&arguments).code(2);
-        let words =
-            format!("is a configuration of HammerDB: make a plan of it with: lydite import {}", text(&file));
+    let (file, out) = (text(&file), text(directory.path()));
+    for arguments in
+        [&["run", "-c", file][..], &["ab", "-c", file, "null:", "null:"], &["sweep", file, "--out", out]]
+    {
+        let ended = lydite(arguments).code(2);
+        let words = format!("is a configuration of HammerDB: make a plan of it with: lydite import {file}");
         assert!(ended.errors().iter().any(|error| error.contains(&words)), "{ended:?}");
         assert!(!format!("{ended:?}").contains(PASSWORD), "{ended:?}");
     }
+}
+
+#[test]
+fn a_document_of_lydite_as_a_plan_is_named_with_what_to_give_instead() {
+    let directory = scratch();
+    let (file, result) = (directory.path().join("run.sh"), directory.path().join("result.json"));
+    lydite(&["run", "null:", "-d", "200ms", "--warmup", "0s", "-q", "--json", text(&result)]).code(0);
+    fs::write(&file, "go-tpc tpcc run -H h\n").unwrap();
+    let document = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let plans = document("plans.json", &lydite(&["import", text(&file), "--json", "-"]).code(0).stdout);
+    let sizes = document("sizes.json", &lydite(&["plan", "--nopm", "100", "--json", "-"]).code(0).stdout);
+    let other = document("other.json", "{\"target\": \"null:\"}");
+    for (file, words) in [
+        (&result, "is a result of Lydite, not a plan: name the plan file that the run had"),
+        (&plans, "has plans of `lydite import --json`: name a plan file"),
+        (&sizes, "is a document that Lydite wrote, not a plan: name a plan file"),
+        (&other, "is JSON, and a plan file is TOML"),
+    ] {
+        let words = format!("{}: {words}", text(file));
+        let ended = lydite(&["run", "-c", text(file)]).code(2);
+        assert!(ended.only_error().contains(&format!("--config {words}")), "{ended:?}");
+        let ended = lydite(&["sweep", text(file), "--out", text(&directory.path().join("out"))]).code(2);
+        assert!(ended.only_error().contains(&words), "{ended:?}");
+    }
+}
+
+/// An import that fails leaves an empty pipe, or an empty file behind `>`.
+#[test]
+fn a_plan_without_a_key_never_measures_the_default_database() {
+    let directory = scratch();
+    let plan = directory.path().join("plan.toml");
+    for input in ["", " \n\t\n", "# a comment\n\n  # and another\n", "[retry]\n"] {
+        for target in [&[][..], &["null:"]] {
+            let run = [&["run"][..], target, &["-c", "-", "-d", "200ms", "--warmup", "0s"]].concat();
+            let (code, stdout, stderr) = piped(&run, input);
+            let words = "standard input is empty: the command before the pipe made no plan";
+            assert!(code == Some(2) && stderr.contains(words) && stdout.is_empty(), "{input:?}: {stderr}");
+        }
+        fs::write(&plan, input).unwrap();
+        for arguments in [
+            &["run", "-d", "200ms"][..],
+            &["ab", "--b-set", "seed=2"],
+            &["find", "--slo", "new_order.p99 < 50ms"],
+        ] {
+            let ended = lydite(&[arguments, &["-c", text(&plan)]].concat()).code(2);
+            let words = format!("--config {}: has no key: ", text(&plan));
+            assert!(ended.errors().iter().any(|error| error.contains(&words)), "{input:?}: {ended:?}");
+        }
+    }
+    fs::write(&plan, "").unwrap();
+    let ended = lydite(&["sweep", text(&plan), "--out", text(&directory.path().join("out"))]).code(2);
+    assert!(ended.only_error().contains("has no key: write [plan]"), "{ended:?}");
+    let (code, _, stderr) = piped(&["run", "-c", "-", "--dry-run"], "seed = 2\n");
+    assert_eq!(code, Some(0), "{stderr}");
 }
 
 #[test]
