@@ -28,8 +28,8 @@ pub struct Import {
     pub target: Option<String>,
     /// True if the files set the number of warehouses, and it is not understood.
     pub lacks_warehouses: bool,
-    /// True if the commands of a script are several plans, and this is one of them.
-    pub is_split: bool,
+    /// Names of the settings in which the commands of a script differ, if they are several plans and this is one of them.
+    pub differs_in: Vec<String>,
     pub(crate) draft: Draft,
 }
 
@@ -96,7 +96,7 @@ pub fn read_files(sources: &[Source]) -> Result<Vec<Import>, Vec<ImportError>> {
     if !errors.is_empty() {
         return Err(errors);
     }
-    let mut groups: Vec<(&'static Tool, Vec<Part<'_>>)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for (tool, part) in read {
         let goes_with = |parts: &[Part<'_>]| parts.iter().all(|other| other.goes_with(tool, &part));
         let group =
@@ -115,15 +115,28 @@ pub fn read_files(sources: &[Source]) -> Result<Vec<Import>, Vec<ImportError>> {
             }
         }
     }
-    let is_split = |parts: &[Part<'_>]| {
-        let has =
-            |source: &Source, others: &[Part<'_>]| others.iter().any(|other| ptr::eq(other.source, source));
-        let plans_of = |part: &Part<'_>| groups.iter().filter(|(_, others)| has(part.source, others)).count();
-        parts.iter().any(|part| part.command() > 0 && plans_of(part) > 1)
-    };
-    let split: Vec<bool> = groups.iter().map(|(_, parts)| is_split(parts)).collect();
-    let imports = groups.into_iter().zip(split);
-    Ok(imports.map(|((tool, parts), is_split)| Import::new(tool, parts, is_split)).collect())
+    let differing: Vec<Vec<String>> = groups.iter().map(|group| differing(group, &groups)).collect();
+    let imports = groups.into_iter().zip(differing);
+    Ok(imports.map(|((tool, parts), differs_in)| Import::new(tool, parts, differs_in)).collect())
+}
+
+/// The parts of a plan.
+type Group<'a> = (&'static Tool, Vec<Part<'a>>);
+
+/// Returns the names of the settings in which commands of a plan differ from those of the same script in other plans.
+fn differing((tool, parts): &Group<'_>, groups: &[Group<'_>]) -> Vec<String> {
+    let mut names = Vec::new();
+    for part in parts.iter().filter(|part| part.command() > 0) {
+        let others = groups.iter().flat_map(|(_, parts)| parts);
+        for other in others.filter(|other| ptr::eq(other.source, part.source)) {
+            for name in part.differences(tool, other) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+    }
+    names
 }
 
 /// The settings of a file, or of a command of a script.
@@ -150,11 +163,19 @@ impl Part<'_> {
     /// True if two parts can be one plan. Two commands of a script that take one action must have the same settings: an
     /// option that one of them leaves out has its default there.
     fn goes_with(&self, tool: &Tool, other: &Self) -> bool {
+        self.differences(tool, other).is_empty()
+    }
+
+    /// Returns the names of the settings for which two parts can't be one plan.
+    fn differences(&self, tool: &Tool, other: &Self) -> Vec<String> {
         let is_again = ptr::eq(self.source, other.source)
             && self.action(tool).is_some()
             && self.action(tool) == other.action(tool);
-        agree(tool, &self.givens, &other.givens, is_again)
-            && (!is_again || agree(tool, &other.givens, &self.givens, true))
+        let mut names = differences(tool, &self.givens, &other.givens, is_again);
+        if is_again {
+            names.extend(differences(tool, &other.givens, &self.givens, true));
+        }
+        names
     }
 
     /// True if the part is the command of the same script that loads for another one.
@@ -186,13 +207,14 @@ fn read_file(source: &Source) -> Result<(&'static Tool, Vec<Given>), ImportError
     }
 }
 
-/// True if no setting of the plan has two values, and if `other` has all of them where that is demanded.
-fn agree(tool: &Tool, one: &[Given], other: &[Given], demands_all: bool) -> bool {
-    one.iter().all(|given| {
+/// Returns the names of the settings of the plan that have two values, or that `other` lacks where all are demanded.
+fn differences(tool: &Tool, one: &[Given], other: &[Given], demands_all: bool) -> Vec<String> {
+    let differs = |given: &&Given| {
         let same = |than: &&Given| (tool.normal)(&given.name) == (tool.normal)(&than.name);
         let is_plans = row_of(tool, &given.name).is_some_and(|(_, row)| row.kind() == Kind::Translated);
-        !is_plans || other.iter().find(same).map_or(!demands_all, |than| than.text() == given.text())
-    })
+        is_plans && other.iter().find(same).map_or(demands_all, |than| than.text() != given.text())
+    };
+    one.iter().filter(differs).map(|given| shown_name(tool, given)).collect()
 }
 
 /// Returns the row of a setting with its place in the table.
@@ -226,15 +248,15 @@ fn shown_name(tool: &Tool, given: &Given) -> String {
 }
 
 impl Import {
-    fn new(tool: &'static Tool, parts: Vec<Part<'_>>, is_split: bool) -> Self {
+    fn new(tool: &'static Tool, parts: Vec<Part<'_>>, differs_in: Vec<String>) -> Self {
         let mut draft = Draft::default();
         let mut sources: Vec<&Source> = parts.iter().map(|part| part.source).collect();
         sources.dedup_by(|one, other| ptr::eq(*one, *other));
         for source in sources.iter().filter(|source| source.is_latin_1) {
             draft.note(format!("{} is not UTF-8, and was read as Latin-1", source.name));
         }
-        if is_split {
-            draft.note(split_note(&parts));
+        if !differs_in.is_empty() {
+            draft.note(split_note(&parts, &differs_in));
         }
         let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
         let mut givens: Vec<(Option<String>, Given)> = Vec::new();
@@ -276,7 +298,7 @@ impl Import {
             notes,
             target: draft.place.url(),
             lacks_warehouses,
-            is_split,
+            differs_in,
             draft,
         }
     }
@@ -309,8 +331,17 @@ impl Import {
     }
 }
 
+/// Returns names as a list in a sentence.
+#[must_use]
+pub fn listed(names: &[String]) -> String {
+    match names {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 /// Returns the sentence about a script whose commands are several plans.
-fn split_note(parts: &[Part<'_>]) -> String {
+fn split_note(parts: &[Part<'_>], differs_in: &[String]) -> String {
     let is_one = parts.iter().zip(parts.iter().skip(1)).all(|(one, next)| ptr::eq(one.source, next.source));
     let line = |part: &Part<'_>| {
         let line = part.givens.last().map_or(0, |given| given.line);
@@ -320,7 +351,8 @@ fn split_note(parts: &[Part<'_>]) -> String {
         }
     };
     format!(
-        "the commands of a script differ in their settings, so each has a plan of its own: this one is of {}",
+        "the commands of a script differ in {}, so each has a plan of its own: this one is of {}",
+        listed(differs_in),
         parts.iter().map(line).collect::<Vec<_>>().join(" and ")
     )
 }

@@ -22,7 +22,7 @@ mod table;
 mod tools;
 
 pub use fate::{Fate, Kind};
-pub use import::{Import, ImportError, read_files, tool_of};
+pub use import::{Import, ImportError, listed, read_files, tool_of};
 pub use setting::{Setting, shown};
 pub use source::{Source, SourceError};
 pub use table::{Row, Tool};

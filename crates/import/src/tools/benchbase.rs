@@ -211,94 +211,158 @@ fn leaf(found: &mut Vec<Given>, prefix: &str, node: Node<'_, '_>, group: usize) 
     found.push(Given::new(name, text_of(node), line(node)).in_group(group));
 }
 
+/// The pace of a work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// The file says none that is understood.
+    Unknown,
+    Unlimited,
+    /// A rate; zero for a work that is disabled.
+    Rate(Milli),
+}
+
 /// A phase.
-#[derive(Default)]
 struct Work {
     group: usize,
     seconds: u64,
-    /// `disabled` is a rate of zero; none for an unlimited one.
-    rate: Option<Milli>,
+    pace: Pace,
     mix: Option<String>,
     active: Option<u64>,
 }
 
-fn finish(draft: &mut Draft, _: &[Given]) {
-    let groups: BTreeSet<usize> =
-        ["time", "rate", "weights"].into_iter().flat_map(|name| draft.groups(name)).collect();
-    let works: Vec<Work> = groups.into_iter().map(|group| work(draft, group)).collect();
+impl Work {
+    fn rate(&self) -> Option<Milli> {
+        match self.pace {
+            Pace::Rate(rate) => Some(rate),
+            Pace::Unknown | Pace::Unlimited => None,
+        }
+    }
+
+    fn is_disabled(&self) -> bool {
+        self.pace == Pace::Rate(Milli(0))
+    }
+
+    /// True if the work sends transactions at a rate.
+    fn is_rated(&self) -> bool {
+        self.rate().is_some() && !self.is_disabled()
+    }
+}
+
+fn finish(draft: &mut Draft, given: &[Given]) {
+    let of_works = given.iter().filter(|given| given.name.starts_with("work/"));
+    let groups: BTreeSet<usize> = of_works.map(|given| given.group).collect();
+    let works: Vec<Work> = groups.into_iter().map(|group| work(draft, given, group)).collect();
     let Some(first) = works.first().map(|work| work.group) else { return };
     let warmup = draft.kept_number("warmup", first).unwrap_or(0);
     draft.derive("warmup", decimal::time(warmup * 1_000), "warmup of the first work");
     for group in draft.groups("warmup").into_iter().filter(|group| *group != first) {
         draft.amend("work/warmup", group, Fate::dropped("BenchBase warms up before the first work alone"));
     }
-    let is_disabled = |work: &Work| work.rate == Some(Milli(0));
-    if works.iter().all(is_disabled) {
+    if works.iter().all(Work::is_disabled) {
         // A run refuses the rate, so nobody measures at full speed by accident.
         draft.derive("mode", "open", "rate");
         draft.note(
             "every work is disabled, so BenchBase sends no transaction: set rate to one that it shall have, or set mode = \
              \"direct\" without a rate",
         );
+        settle_arrivals(draft, &works, true);
         return settle_works(draft, works, true);
     }
     let factor = wait_factor(draft);
-    let rated = works.iter().filter(|work| work.rate.is_some_and(|rate| rate.0 > 0)).count();
-    let unlimited = works.iter().filter(|work| work.rate.is_none()).count();
-    let has_rate = match factor {
+    let is_rated = works.iter().any(Work::is_rated);
+    let is_unlimited = works.iter().any(|work| work.pace == Pace::Unlimited);
+    let has_rate = factor.is_none() && is_rated && !is_unlimited;
+    settle_arrivals(draft, &works, has_rate);
+    let works = match factor {
         Some(factor) => {
             draft.derive("mode", "rte", "preExecutionWait, postExecutionWait");
             draft.derive("rte.wait_factor", json_number(factor), "the same, of the standard's");
-            let terminals = draft.number("terminals").unwrap_or(1);
-            draft.derive("sessions", terminals, "a connection for each terminal");
-            drop_rates(draft, &works, "emulated users set the pace by their waits");
-            false
+            if let Some(terminals) = draft.number("terminals") {
+                draft.derive("sessions", terminals, "a connection for each terminal");
+            }
+            drop_rates(draft, &works);
+            works
         }
-        None if rated > 0 && unlimited > 0 => {
+        None if is_rated && is_unlimited => {
             draft.derive("mode", "direct", "rate");
-            let reason = "works with and without a rate need two plans: make one with `mode = \"open\"` of those with a rate";
-            drop_rates(draft, &works, reason);
-            draft.note(reason);
-            false
+            without_rated(draft, works)
         }
-        None if rated > 0 => {
+        None if is_rated => {
             draft.derive("mode", "open", "rate");
-            let arrival = draft.kept("arrival", first).unwrap_or("constant").to_owned();
-            draft.derive("arrival", arrival, "arrival");
-            true
+            draft.note(
+                "an open loop forgets no request: if the rate stands for \"as fast as possible\", set mode = \"direct\", and \
+                 take out rate and arrival",
+            );
+            works
         }
         None => {
-            // A rate that is not understood says nothing.
-            if !draft.groups("rate").is_empty() {
+            if is_unlimited {
                 draft.derive("mode", "direct", "rate");
             }
-            false
+            works
         }
     };
     let works = if has_rate { works } else { without_disabled(draft, works) };
     settle_works(draft, works, has_rate);
-    if has_rate {
-        draft.note(
-            "an open loop forgets no request: if the rate stands for \"as fast as possible\", set mode = \"direct\", and take \
-             out rate and arrival",
-        );
+}
+
+/// Sets the arrivals of works with a rate. A plan has one kind.
+fn settle_arrivals(draft: &mut Draft, works: &[Work], has_rate: bool) {
+    let is_any_rated = works.iter().any(Work::is_rated);
+    let (rated, others): (Vec<&Work>, Vec<&Work>) =
+        works.iter().partition(|work| has_rate && (work.is_rated() || !is_any_rated));
+    for work in others {
+        draft.amend("work/@arrival", work.group, Fate::dropped("the plan has no rate that it could shape"));
     }
+    let of = |work: &&Work| draft.kept("arrival", work.group).unwrap_or("constant").to_owned();
+    let arrivals: Vec<String> = rated.iter().map(of).collect();
+    let Some(first) = arrivals.first() else { return };
+    draft.derive("arrival", first.as_str(), "arrival");
+    if arrivals.iter().any(|arrival| arrival != first) {
+        for work in rated {
+            let fate = Fate::unknown(format!(
+                "differs between the works, and a plan has one kind, here {first}: make a plan of each work"
+            ));
+            draft.amend("work/@arrival", work.group, fate);
+        }
+    }
+}
+
+/// Takes out works with a rate, which a plan with unlimited works can't have.
+fn without_rated(draft: &mut Draft, works: Vec<Work>) -> Vec<Work> {
+    let (rated, works): (Vec<Work>, Vec<Work>) = works.into_iter().partition(Work::is_rated);
+    for work in &rated {
+        leave_out(draft, work, "the work is left out: its rate needs a plan of its own");
+        let fate = Fate::unknown(
+            "needs a plan of its own, since another work is unlimited: the work is left out; make a plan with \
+             `mode = \"open\"` of it",
+        );
+        draft.amend("work/rate", work.group, fate);
+    }
+    draft.note(
+        "works with a rate and unlimited ones need two plans, and this one is of the unlimited ones: make one with `mode = \
+         \"open\"` of the others",
+    );
+    works
 }
 
 /// Takes out works that are disabled: without a rate of their own they would run at full speed.
 fn without_disabled(draft: &mut Draft, works: Vec<Work>) -> Vec<Work> {
-    let (disabled, works): (Vec<Work>, Vec<Work>) =
-        works.into_iter().partition(|work| work.rate == Some(Milli(0)));
+    let (disabled, works): (Vec<Work>, Vec<Work>) = works.into_iter().partition(Work::is_disabled);
     for work in &disabled {
-        let reason = "a pause needs mode = \"open\": the work is left out";
-        for name in ["work/rate", "work/time", "work/weights", "work/active_terminals"] {
-            draft.amend(name, work.group, Fate::none(reason));
-        }
+        leave_out(draft, work, "a pause needs mode = \"open\": the work is left out");
     }
     if !disabled.is_empty() {
         draft.note("works that are disabled are left out: a pause is a phase with rate = 0, which needs mode = \"open\"");
     }
     works
+}
+
+/// Says of each setting of a work that the plan leaves it out.
+fn leave_out(draft: &mut Draft, work: &Work, reason: &'static str) {
+    for name in ["work/rate", "work/@arrival", "work/time", "work/weights", "work/active_terminals"] {
+        draft.amend(name, work.group, Fate::none(reason));
+    }
 }
 
 /// Sets the keys of a plan with one work, or makes a phase of each of several.
@@ -309,9 +373,9 @@ fn settle_works(draft: &mut Draft, works: Vec<Work>, has_rate: bool) {
     }
 }
 
-fn drop_rates(draft: &mut Draft, works: &[Work], reason: &'static str) {
-    for work in works.iter().filter(|work| work.rate.is_some()) {
-        draft.amend("work/rate", work.group, Fate::none(reason));
+fn drop_rates(draft: &mut Draft, works: &[Work]) {
+    for work in works.iter().filter(|work| work.rate().is_some()) {
+        draft.amend("work/rate", work.group, Fate::none("emulated users set the pace by their waits"));
     }
 }
 
@@ -320,7 +384,7 @@ fn single(draft: &mut Draft, work: &Work, has_rate: bool) {
     if work.seconds > 0 {
         draft.derive("duration", decimal::time(work.seconds * 1_000), "time");
     }
-    if let Some(rate) = work.rate.filter(|_| has_rate) {
+    if let Some(rate) = work.rate().filter(|_| has_rate) {
         draft.derive("rate", json_number(rate), "rate");
     }
     if let Some(mix) = &work.mix {
@@ -333,14 +397,14 @@ fn single(draft: &mut Draft, work: &Work, has_rate: bool) {
 
 /// Makes a phase of each work.
 fn phases(draft: &mut Draft, works: Vec<Work>, has_rate: bool) {
-    let highest = works.iter().filter_map(|work| work.rate).max();
+    let highest = works.iter().filter_map(Work::rate).max();
     if let Some(rate) = highest.filter(|_| has_rate) {
         draft.derive("rate", json_number(rate), "the highest rate; phases have their own");
     }
     for work in works.into_iter().filter(|work| work.seconds > 0) {
         let mut phase = BTreeMap::new();
         phase.insert("lasts", decimal::time(work.seconds * 1_000).into());
-        if let Some(rate) = work.rate.filter(|_| has_rate) {
+        if let Some(rate) = work.rate().filter(|_| has_rate) {
             phase.insert("rate", json_number(rate));
         }
         if let Some(mix) = work.mix {
@@ -354,9 +418,11 @@ fn phases(draft: &mut Draft, works: Vec<Work>, has_rate: bool) {
 }
 
 /// Reads a work from what was kept.
-fn work(draft: &mut Draft, group: usize) -> Work {
-    let seconds = draft.kept_number("time", group).unwrap_or(0);
-    if seconds == 0 {
+fn work(draft: &mut Draft, given: &[Given], group: usize) -> Work {
+    let seconds = draft.kept_number("time", group);
+    let has_time = given.iter().any(|given| given.group == group && given.name == "work/time");
+    // A time that is not understood says nothing.
+    if seconds == Some(0) || !has_time {
         draft.note("a work has no time: set duration, or make it a phase that lasts");
         draft.amend(
             "work/time",
@@ -364,10 +430,12 @@ fn work(draft: &mut Draft, group: usize) -> Work {
             Fate::none("a work without a time plays each transaction once, and Lydite plays for a time: set duration"),
         );
     }
-    let rate = match draft.kept("rate", group) {
-        Some("unlimited") | None => None,
-        Some("disabled") => Some(Milli(0)),
-        Some(rate) => rate.parse().ok().map(Milli),
+    let seconds = seconds.unwrap_or(0);
+    let pace = match draft.kept("rate", group) {
+        Some("unlimited") => Pace::Unlimited,
+        Some("disabled") => Pace::Rate(Milli(0)),
+        Some(rate) => rate.parse().map_or(Pace::Unknown, |rate| Pace::Rate(Milli(rate))),
+        None => Pace::Unknown,
     };
     let mix = mix(draft, group);
     if mix.is_none() && draft.kept("weights", group).is_some() {
@@ -377,7 +445,7 @@ fn work(draft: &mut Draft, group: usize) -> Work {
             Fate::unknown("needs a share for each transactiontype, and one above zero"),
         );
     }
-    Work { group, seconds, rate, mix, active: draft.kept_number("active", group) }
+    Work { group, seconds, pace, mix, active: draft.kept_number("active", group) }
 }
 
 /// Returns the mix of a work's weights, which stand in the order of the transaction types.

@@ -169,27 +169,35 @@ fn range_end(draft: &mut Draft, given: &Given) -> Fate {
     draft.keep_count(name, given, (1, MOST_WAREHOUSES), "active_warehouses")
 }
 
-fn finish(draft: &mut Draft, _: &[Given]) {
+fn finish(draft: &mut Draft, given: &[Given]) {
+    let of = |name: &str| given.iter().rev().find(|given| given.name == name);
     if let (Some(from), Some(to)) = (draft.kept("from", 0), draft.kept("to", 0)) {
         let range = format!("{from}-{to}");
         draft.derive("active_warehouses", range, "useWarehouseFrom, useWarehouseTo");
     }
     mix(draft);
-    match draft.keys.contains_key("sessions") {
-        true => users(draft),
-        false => terminals(draft),
+    if of("sutThreads").is_some() {
+        users(draft);
+    } else if of("terminals").is_some() || of("runMins").is_some() {
+        terminals(draft, of("limitTxnsPerMin"));
+    }
+    if of("runTxnsPerTerminal").is_some_and(|count| !count.is("0"))
+        && of("runMins").is_none_or(|minutes| minutes.is("0"))
+    {
+        draft.note(
+            "BenchmarkSQL ends after runTxnsPerTerminal transactions; Lydite's window is 30 s unless duration says more",
+        );
     }
 }
 
-/// Version 5: a closed loop, or a rate.
-fn terminals(draft: &mut Draft) {
-    if !draft.keys.contains_key("terminals") && !draft.keys.contains_key("duration") {
-        return;
-    }
+/// Version 5: a closed loop, or a rate if `limit` says one.
+fn terminals(draft: &mut Draft, limit: Option<&Given>) {
     draft.derive("warmup", "0s", "BenchmarkSQL 5 has none");
-    match draft.kept_number("limit", 0).unwrap_or(0) {
-        0 => draft.derive("mode", "direct", "limitTxnsPerMin"),
-        limit => {
+    match draft.kept_number("limit", 0) {
+        // A limit that is not understood says nothing.
+        None if limit.is_some() => {}
+        None | Some(0) => draft.derive("mode", "direct", "limitTxnsPerMin"),
+        Some(limit) => {
             draft.open(Milli(limit * 1_000 / 60), "constant", "limitTxnsPerMin");
             draft.note(
                 "limitTxnsPerMin only slows terminals down; Lydite sends at this rate whatever the database does, so a rate that \

@@ -1,4 +1,4 @@
-//! go-tpc: command lines `go-tpc tpcc … prepare` and `go-tpc tpcc … run`.
+//! go-tpc: command lines `go-tpc tpcc … prepare` and `go-tpc tpcc … run`, also as `tiup bench tpcc …`.
 
 use super::lines::{self, Call};
 use super::mixes;
@@ -15,7 +15,7 @@ use crate::table::{Row, Tool};
 /// go-tpc.
 pub(crate) static TOOL: Tool = Tool {
     name: "go-tpc",
-    mark: "a line of a shell with go-tpc tpcc",
+    mark: "a line of a shell with go-tpc tpcc or tiup bench tpcc",
     differences: &[
         "Each go-tpc thread draws a warehouse for each transaction. Lydite's sessions use all warehouses in turn.",
         "go-tpc leaves the isolation level to the server, unless `--isolation` says one. Lydite's default is the target's, as a \
@@ -25,16 +25,22 @@ pub(crate) static TOOL: Tool = Tool {
     ],
     rows: ROWS,
     several: true,
-    recognizes: |source| lines::calls(source, is_program).iter().any(|call| call.has_any(&WORKLOADS)),
+    recognizes: |source| lines::calls_at(source, place).iter().any(|call| call.has_any(&WORKLOADS)),
     read,
     normal,
     defaults,
     finish,
 };
 
-fn is_program(word: &Word) -> bool {
-    let name = program(word);
-    name.strip_suffix(".exe").unwrap_or(name).ends_with("go-tpc")
+/// Returns the place of the program's name among the words of a command. TiUP calls it bench, with a version if
+/// there are several, and installs it as tiup-bench.
+fn place(words: &[Word]) -> Option<usize> {
+    let name = |word: &Word| program(word).strip_suffix(".exe").unwrap_or(program(word)).to_owned();
+    let tiup = words.iter().position(|word| name(word) == "tiup");
+    let is_bench = |word: &Word| word.text.split(':').next() == Some("bench");
+    let of_tiup = |at: usize| Some(at + words.iter().skip(at).position(is_bench)?);
+    let is_own = |word: &Word| name(word).ends_with("go-tpc") || name(word) == "tiup-bench";
+    tiup.and_then(of_tiup).or_else(|| words.iter().position(is_own))
 }
 
 /// The port of TiDB, go-tpc's default.
@@ -177,7 +183,7 @@ fn normal(name: &str) -> String {
 fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     let mut found = Vec::new();
     let mut has_other = false;
-    for (at, call) in lines::calls(source, is_program).into_iter().enumerate() {
+    for (at, call) in lines::calls_at(source, place).into_iter().enumerate() {
         if !call.has("tpcc") {
             has_other |= call.has_any(&WORKLOADS);
             continue;
@@ -262,7 +268,8 @@ fn parameters(draft: &mut Draft, given: &Given) -> Fate {
     Fate::translated("the parameters below")
 }
 
-fn finish(draft: &mut Draft, _: &[Given]) {
+fn finish(draft: &mut Draft, given: &[Given]) {
+    let has = |name: &str| given.iter().any(|given| normal(&given.name) == name);
     let is_postgres = draft.place.protocol() == Some(Protocol::Postgres);
     if is_postgres && !draft.place.options.contains_key("sslmode") {
         draft.place.options.insert("sslmode".to_owned(), "require".to_owned());
@@ -274,14 +281,18 @@ fn finish(draft: &mut Draft, _: &[Given]) {
         draft
             .note("4000 is TiDB's port: if the server is TiDB, write tidb:// instead of mysql:// in the URL");
     }
-    if draft.keys.contains_key("terminals") {
+    if has("tpcc run") {
         draft.derive("warmup", "0s", "go-tpc has none");
-        if !draft.keys.contains_key("duration") {
-            draft.note("go-tpc runs until it is stopped; Lydite's window is 30 s unless duration says more");
+        if !has("run --time") {
+            draft.note(match has("--count") {
+                true => "go-tpc ends after --count transactions; Lydite's window is 30 s unless duration says more",
+                false => "go-tpc runs until it is stopped; Lydite's window is 30 s unless duration says more",
+            });
         }
     }
-    if draft.keys.get("mode").is_some_and(|entry| entry.value == "rte") {
-        let users = draft.number("terminals").unwrap_or(1);
+    if draft.keys.get("mode").is_some_and(|entry| entry.value == "rte")
+        && let Some(users) = draft.number("terminals")
+    {
         draft.derive("sessions", users, "a connection for each thread");
     }
 }

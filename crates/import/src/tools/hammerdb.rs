@@ -273,21 +273,35 @@ fn form(text: &str) -> Option<Form> {
     text.lines().any(|line| begins(line, &[' ', '\t'])).then_some(Form::Tcl)
 }
 
-/// Returns the place of a database that HammerDB takes by itself; nothing of one that Lydite does not drive.
-fn place_by_default(prefix: &str) -> &'static [(&'static str, &'static str)] {
+/// Returns the settings of a database that HammerDB takes by itself, as its XML files have them; nothing of one that
+/// Lydite does not drive.
+fn of_database_by_default(prefix: &str) -> &'static [(&'static str, &'static str)] {
     match prefix {
-        "pg_" => &[("pg_host", "localhost"), ("pg_port", "5432"), ("pg_user", "tpcc"), ("pg_dbase", "tpcc")],
+        "pg_" => &[
+            ("pg_host", "localhost"),
+            ("pg_port", "5432"),
+            ("pg_sslmode", "prefer"),
+            ("pg_user", "tpcc"),
+            ("pg_dbase", "tpcc"),
+            ("pg_storedprocs", "false"),
+        ],
         "mysql_" => &[
             ("mysql_host", "127.0.0.1"),
             ("mysql_port", "3306"),
             ("mysql_user", "root"),
             ("mysql_dbase", "tpcc"),
+            ("mysql_storage_engine", "innodb"),
+            ("mysql_history_pk", "false"),
+            ("mysql_no_stored_procs", "false"),
         ],
         "maria_" => &[
             ("maria_host", "127.0.0.1"),
             ("maria_port", "3306"),
             ("maria_user", "root"),
             ("maria_dbase", "tpcc"),
+            ("maria_storage_engine", "innodb"),
+            ("maria_history_pk", "false"),
+            ("maria_no_stored_procs", "false"),
         ],
         _ => &[],
     }
@@ -307,7 +321,8 @@ fn database_of(given: &[Given]) -> Option<(&'static str, &'static str)> {
 
 fn defaults(given: &[Given]) -> Vec<(&'static str, &'static str)> {
     let has = |names: &[&str]| given.iter().any(|given| names.contains(&given.name.as_str()));
-    let mut all = database_of(given).map_or_else(Vec::new, |(prefix, _)| place_by_default(prefix).to_vec());
+    let mut all =
+        database_of(given).map_or_else(Vec::new, |(prefix, _)| of_database_by_default(prefix).to_vec());
     if has(&["buildschema"]) {
         all.extend([("count_ware", "1"), ("num_vu", "1")]);
     }
@@ -477,6 +492,13 @@ fn finish(draft: &mut Draft, given: &[Given]) {
     {
         draft.place.product = Product::named(name);
         draft.place.undriven = other(name);
+    }
+    // Citus has none of Lydite's procedures.
+    let is_procedures = draft.keys.get("tx").is_some_and(|entry| entry.value == "procedures");
+    if draft.place.scheme() == Some("citus") && is_procedures {
+        draft.keys.remove("tx");
+        let fate = Fate::none("HammerDB calls functions or procedures; on Citus Lydite sends statements");
+        draft.amend("storedprocs", 0, fate);
     }
     let is_async = draft.kept("async", 0) == Some("true");
     if let Some(virtual_users) = draft.number("terminals").filter(|_| is_async) {

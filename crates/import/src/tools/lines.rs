@@ -39,10 +39,15 @@ impl Call {
 }
 
 /// Returns the calls of a program. `is_program` returns true for a word that names it.
-pub(super) fn calls(source: &Source, is_program: fn(&Word) -> bool) -> Vec<Call> {
+pub(super) fn calls(source: &Source, is_program: impl Fn(&Word) -> bool) -> Vec<Call> {
+    calls_at(source, |words| words.iter().position(&is_program))
+}
+
+/// Returns the calls of a program. `place` returns the place of the last word that names it among those of a command.
+pub(super) fn calls_at(source: &Source, place: impl Fn(&[Word]) -> Option<usize>) -> Vec<Call> {
     let commands = shell::commands(&source.text);
     let call = |words: Vec<Word>| {
-        let at = words.iter().position(is_program)?;
+        let at = place(&words)?;
         // What stands before may set variables; `sudo`, `time` and the like are not the program's.
         let before = words.get(..at)?;
         let environment = before.iter().filter_map(variable).collect();

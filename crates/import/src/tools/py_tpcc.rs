@@ -24,7 +24,7 @@ pub(crate) static TOOL: Tool = Tool {
     read,
     normal: str::to_owned,
     defaults: |given| {
-        let has_line = given.iter().any(|given| given.name == "SYSTEM");
+        let has_line = given.iter().any(is_of_line);
         let all = [("--warehouses", "4"), ("--duration", "60"), ("--clients", "1"), ("--scalefactor", "1")];
         if has_line { all.to_vec() } else { Vec::new() }
     },
@@ -195,11 +195,16 @@ fn read(source: &Source) -> Result<Vec<Given>, SourceError> {
     Ok(found)
 }
 
-fn finish(draft: &mut Draft, _: &[Given]) {
+/// True if a setting stands in a command line, not in a file of sections.
+fn is_of_line(given: &Given) -> bool {
+    given.command > 0
+}
+
+fn finish(draft: &mut Draft, given: &[Given]) {
     if draft.place.protocol() == Some(Protocol::Redis) && draft.place.database.is_none() {
         draft.place.database = Some("0".to_owned());
     }
-    if draft.keys.contains_key("terminals") {
+    if given.iter().any(is_of_line) {
         draft.derive("mode", "direct", "clients wait for nothing");
         draft.derive("warmup", "0s", "py-tpcc has none");
     }

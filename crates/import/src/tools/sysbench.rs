@@ -256,7 +256,13 @@ fn defaults(given: &[Given]) -> Vec<(&'static str, &'static str)> {
     all
 }
 
-fn finish(draft: &mut Draft, _: &[Given]) {
+fn finish(draft: &mut Draft, given: &[Given]) {
+    if given.iter().any(|given| normal(&given.name) == "run --time" && given.text() == "0") {
+        draft.note(
+            "sysbench runs until --events transactions are done, or until it is stopped; Lydite's window is 30 s unless \
+             duration says more",
+        );
+    }
     if draft.place.options.contains_key("socket") {
         draft.place.hosts.clear();
         draft.place.port = None;

@@ -1,6 +1,7 @@
 //! Tests of imports.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+mod defaults;
 mod files;
 mod jdbc;
 mod leaks;

@@ -72,12 +72,12 @@ fn files_of_one_run_are_one_plan_and_others_are_plans_of_their_own() {
 #[test]
 fn the_database_of_hammerdb_is_the_one_that_a_file_names_or_whose_settings_it_has() {
     for (first, target) in [
-        ("dbset db pg", Some("postgres://tpcc@h:5432/tpcc")),
-        ("dbset db pgsql", Some("postgres://tpcc@h:5432/tpcc")),
+        ("dbset db pg", Some("postgres://tpcc@h:5432/tpcc?sslmode=prefer")),
+        ("dbset db pgsql", Some("postgres://tpcc@h:5432/tpcc?sslmode=prefer")),
         ("dbset db ora", None),
         // The settings say it.
-        ("vuset delay 5", Some("postgres://tpcc@h:5432/tpcc")),
-        ("dbset db $db", Some("postgres://tpcc@h:5432/tpcc")),
+        ("vuset delay 5", Some("postgres://tpcc@h:5432/tpcc?sslmode=prefer")),
+        ("dbset db $db", Some("postgres://tpcc@h:5432/tpcc?sslmode=prefer")),
     ] {
         let text = format!("{first}\ndiset connection pg_host h\nvuset vu 2\n");
         let plans = read_files(&[Source::from_bytes("f", text.as_bytes()).unwrap()]).unwrap();

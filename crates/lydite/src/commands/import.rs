@@ -5,7 +5,7 @@ use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{complain, print, reserve_stdout};
 use lydite_console::shell::{typed, typed_path};
 use lydite_console::write::write;
-use lydite_import::{Import, Kind, Source, read_files, shown};
+use lydite_import::{Import, Kind, Source, listed, read_files, shown};
 use lydite_plan::destination::Destination;
 use lydite_plan::entries::Entries;
 use lydite_plan::{Plan, PlanError, keys};
@@ -37,9 +37,10 @@ pub(crate) fn command(args: &ImportArgs) -> Outcome {
     }
     let imports = read_files(&sources(args)?)
         .map_err(|errors| Failure::Usage(errors.iter().map(ToString::to_string).collect()))?;
-    if let Some(import) = imports.iter().find(|import| import.is_split) {
+    if let Some(import) = imports.iter().find(|import| !import.differs_in.is_empty()) {
         let files = shown(&import.files.join(", "));
-        complain(&format!("{files}: its commands make several plans, since their settings differ"));
+        let names = listed(&import.differs_in);
+        complain(&format!("{files}: its commands make several plans, since they differ in {names}"));
     }
     let number = |path: &Path, at: usize| numbered(path, at + 1, imports.len());
     if imports.len() > 1 && output.is_none() && json.is_none() {
