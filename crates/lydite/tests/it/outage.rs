@@ -329,6 +329,10 @@ fn a_server_that_freezes_does_not_keep_a_run_from_ending_with_a_result() {
         for (ended, path) in ended {
             assert_eq!(ended.code, Some(3), "{ended:?}");
             assert_no_panic(&ended);
+            // It may have been frozen before it measured: there is no result then.
+            if !path.exists() {
+                return None;
+            }
             let result = json(&path);
             assert_counts_agree(&result);
             // It may have been frozen before one of them had any answer, or after its window.

@@ -14,7 +14,6 @@ use lydite_report::controls::imbalance::{
     self as report, ActualHomes, AskedHomes, Data, NodeData, NodeHomes,
 };
 use lydite_report::controls::{Controls, PhaseControls};
-use lydite_report::figures::nine_decimals;
 use lydite_report::plan::PlanInfo;
 use lydite_tpcc::home::{Homes, Skew};
 use lydite_tpcc::meta::DatabaseMeta;
@@ -193,8 +192,7 @@ fn homes_of(
         }
         drawn_from.iter().map(|homes| drawn(homes) as f64 / all as f64 * homes.shares()[place]).sum()
     };
-    let asked: Vec<f64> =
-        (0..first.shares().len()).map(|place| nine_decimals(100.0 * share(place))).collect();
+    let asked: Vec<f64> = (0..first.shares().len()).map(|place| 100.0 * share(place)).collect();
     let counts = &facts.homes;
     let total: u64 = counts.iter().sum();
     let percent = |count: u64| if total > 0 { 100.0 * count as f64 / total as f64 } else { 0.0 };
@@ -208,7 +206,7 @@ fn homes_of(
             let on = |place: &usize| placement.node(first.at(*place)) == number;
             NodeHomes {
                 node: name.clone(),
-                asked_percent: nine_decimals(places().filter(on).map(asked).sum()),
+                asked_percent: places().filter(on).map(asked).sum::<f64>(),
                 actual_percent: percent(places().filter(on).map(count_of).sum()),
             }
         };
