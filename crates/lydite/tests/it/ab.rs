@@ -367,7 +367,7 @@ fn settings_of_a_labs_server_are_those_of_the_side_and_at_the_end_the_usual_ones
         assert!(ended.stderr.contains("tps is 0"), "{ended:?}");
         None
     };
-    let mut running = (0..10).find_map(|_| begun()).expect("a pair");
+    let running = (0..10).find_map(|_| begun()).expect("a pair");
     running.signal(libc::SIGINT);
     let cut = running.wait().code(130);
     is_back(&cut);
