@@ -56,6 +56,7 @@ build() {
     # shellcheck disable=SC2086 # flags, split on purpose
     "$tools/cargo-zigbuild" build ${CARGO_FLAGS:---locked} --profile packaged --target "$target.$GLIBC" \
         -p lydite -p gemel --bins
+    check_parts
     mkdir -p "$place"
     # What is made from these programs is no longer of their commit.
     rm -f "$place"/*.made
@@ -65,22 +66,28 @@ build() {
     mark_made programs "$arch"
 }
 
-# Lets zig build its own parts of every program, such as the start and libunwind, and removes their debug information from
-# zig's cache: it has the directory of the build, which zig maps to no other. zig_parts TOOLS
+# Links zig's own parts into its cache without debug information: that has the directory of the build, which zig maps to no
+# other. The program that is linked for it is one of this workspace, since a part is made anew for another directory in which
+# the linker is called. zig_parts TOOLS
 zig_parts() {
-    local cache=$ZIG_GLOBAL_CACHE_DIR crate=$DIST_WORK/parts part
+    local cache=$ZIG_GLOBAL_CACHE_DIR part
     [ ! -e "$cache/parts" ] || return 0
     # What is there was linked with that information.
-    rm -rf "$cache" "$crate"
-    mkdir -p "$crate/src"
-    printf '[package]\nname = "parts"\nedition = "2024"\n[workspace]\n' >"$crate/Cargo.toml"
-    echo 'fn main() {}' >"$crate/src/main.rs"
-    "$1/cargo-zigbuild" build --quiet --offline --manifest-path "$crate/Cargo.toml" --target-dir "$crate/target" \
-        --target "$target.$GLIBC"
+    rm -rf "$cache" "$DIST_WORK/parts"
+    # shellcheck disable=SC2086 # flags, split on purpose
+    "$1/cargo-zigbuild" build --quiet ${CARGO_FLAGS:---locked} --target-dir "$DIST_WORK/parts" --target "$target.$GLIBC" \
+        -p lydite-architecture --bins
     for part in "$cache"/o/*/*.[oa]; do
         objcopy --strip-debug "$part"
     done
     touch "$cache/parts"
+}
+
+# Stops if a part of zig's was made after zig_parts: its directory would be in the debug information.
+check_parts() {
+    local late
+    late=$(find "$ZIG_GLOBAL_CACHE_DIR"/o -name '*.a' -newer "$ZIG_GLOBAL_CACHE_DIR/parts")
+    [ -z "$late" ] || fail "zig made parts that zig_parts of scripts/dist/programs.sh did not: $late"
 }
 
 # Runs the objcopy that comes with Rust, which knows all architectures.
