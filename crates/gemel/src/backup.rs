@@ -397,22 +397,20 @@ fn name_of(path: &Path) -> Result<String> {
 }
 
 /// Links the files of all trees, and takes the catalog and the logs' ends afterwards. No keyspace is made meanwhile, so
-/// the logs have no record of a keyspace that the catalog lacks. No transaction that has made a table commits meanwhile
-/// either: one whose table is still new in the catalog is not before the ends, so the backup leaves the table out.
+/// the logs have no record of a keyspace that the catalog lacks. No transaction that changes the catalog commits meanwhile
+/// either: one whose changes are not in the catalog is not before the ends.
 fn link(inner: &Inner) -> Result<Source> {
     remove_links(&inner.path)?;
     let links = inner.path.join(LINKS);
     fail_point("backup.before_link");
-    // Taken first: a commit that has made a table has this right, and may wait for a flush.
-    let current = inner.manifest.replacing();
-    let mut manifest = current.clone();
-    manifest.remove_new_tables(|_| true);
+    // Taken first: a commit that changes the catalog has this right, and may wait for a flush.
+    let manifest = inner.manifest.replacing();
     inner.disk.while_files_stay(|disk| {
         let mut trees = Vec::new();
         for entry in manifest.keyspaces.iter().filter(|entry| entry.engine == Engine::Disk) {
             trees.push((entry.id, disk.link(entry.id, &links.join(tree_name(entry.id)))?));
         }
-        Ok(Source { ends: inner.core.logs.ends(), manifest, trees })
+        Ok(Source { ends: inner.core.logs.ends(), manifest: manifest.clone(), trees })
     })
 }
 

@@ -83,7 +83,7 @@ pub(crate) struct Outcome {
 
 pub(crate) type Failure = (Count, Error);
 
-/// Puts the tables that a transaction has made into the catalog. Called with the commit's stamp in the anchor, and with
+/// Puts the changes that a transaction has made into the catalog. Called with the commit's stamp in the anchor, and with
 /// what publishes the stamp, which it must call.
 pub(crate) type Appear<'a> = &'a mut dyn FnMut(Timestamp, &mut dyn FnMut());
 
@@ -123,6 +123,7 @@ fn failure(error: Error) -> Failure {
     let count = match error {
         Error::TooOld(_) => Count::TooOld,
         Error::Moved(_) => Count::Moved,
+        Error::Conflict { kind: Conflict::Locked, .. } => Count::ConflictLocked,
         _ => Count::Failed,
     };
     (count, error)
@@ -284,7 +285,7 @@ impl Coordinator {
         }
     }
 
-    /// Commits a transaction. `appear` is for one that has made tables.
+    /// Commits a transaction. `appear` is for one that has changed the catalog.
     pub(crate) fn commit(
         &self,
         transaction: &mut Transaction,
@@ -395,15 +396,19 @@ impl Coordinator {
 
     /// Sorts the writes by engine, and adds those to twins. A serializable transaction takes part in each engine where
     /// it read, even without a write, because its commit needs a place in that engine's order. A transaction that takes
-    /// part in two engines also takes part in the anchor, which relates their orders, and so does one that has made a
-    /// table, because the catalog is in the anchor's order.
+    /// part in two engines also takes part in the anchor, which relates their orders. One that has changed the catalog takes
+    /// part in all, as all changes of the catalog do. Its writes to what it has dropped are left out.
     fn parts(&self, transaction: &mut Transaction) -> Vec<Part> {
         let mut writes: [Vec<Write>; MAX_ENGINES] = Default::default();
         let mut touched = [false; MAX_ENGINES];
         let twins = self.moves.running();
         let all = transaction.writes.take();
         let count = all.len();
+        let changes_catalog = !transaction.ddl.is_empty();
         for ((keyspace, key), pending) in all {
+            if changes_catalog && transaction.ddl.loses(keyspace) {
+                continue;
+            }
             let (value, since, handle) = (pending.value, pending.since, pending.handle);
             let write = Write { keyspace, key, value, since, handle };
             if let Some(twins) = &twins {
@@ -427,7 +432,9 @@ impl Coordinator {
         for seen in &transaction.seen {
             touched[seen.engine()] = true;
         }
-        touched[0] |= !transaction.tables.is_empty();
+        if changes_catalog {
+            touched[..self.engines.len()].fill(true);
+        }
         if transaction.has_locks() {
             let all = writes.iter_mut().flatten();
             all.filter(|write| transaction.keeps(write.keyspace, &write.key, write.since))
@@ -479,6 +486,7 @@ impl Coordinator {
         hidden: &mut [Option<Hidden>; MAX_ENGINES],
     ) -> Result<(), Failure> {
         self.note_locks(owner, parts)?;
+        self.check_leaving(owner, transaction)?;
         let encoded = self.logs.encode(&stamps_of(parts), None, groups_of(parts));
         self.hide(parts, hidden);
         if transaction.rows_to_validate() > MANY_ROWS {

@@ -6,8 +6,8 @@ mod catalog;
 mod changes;
 mod checkpoints;
 mod current;
+mod ddl;
 mod moves;
-mod new_tables;
 mod prepared;
 mod retired;
 mod sizes;
@@ -569,7 +569,7 @@ fn look_around(inner: &Inner, closing: &Closing, mut look: impl FnMut()) {
             // The state reports the failure; the log grows until the next attempt.
             not_before = Instant::now() + RETRY_CHECKPOINT;
         }
-        inner.retired.free(&inner.core);
+        inner.free_retired();
         if inner.disk_full().is_some() {
             inner.core.logs.drop_spares();
         }

@@ -1,6 +1,6 @@
 //! Handles of keyspaces.
 
-use crate::error::{Error, Result};
+use crate::error::{Conflict, Error, Result};
 use crate::ids::KeyspaceId;
 use crate::order::clock::Timestamp;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -73,6 +73,8 @@ pub(crate) enum Standing {
     Open,
     /// Reads, for now: the rows of the table are being checked.
     Held,
+    /// Reads, for now: a transaction that drops the keyspace is committing.
+    Leaving,
     /// Reads, while the successor allows them: the table has other indexes now than the handle knows.
     Outdated,
     /// Reads, to transactions from before `closed`: the rows are gone.
@@ -194,20 +196,21 @@ impl Gate {
     /// Returns true if the handles can be read through without a look at their successors.
     #[inline]
     fn allows_reads(&self) -> bool {
-        self.standing.load(Ordering::Acquire) <= Standing::Held as u8
+        self.standing.load(Ordering::Acquire) <= Standing::Leaving as u8
     }
 
     pub(crate) fn standing(&self) -> Standing {
         match self.standing.load(Ordering::Acquire) {
             0 => Standing::Open,
             1 => Standing::Held,
-            2 => Standing::Outdated,
-            3 => Standing::Dropped,
-            4 => Standing::Truncated,
-            5 => Standing::Altered,
-            6 => Standing::Tightened,
-            7 => Standing::Filled,
-            8 => Standing::Moved,
+            2 => Standing::Leaving,
+            3 => Standing::Outdated,
+            4 => Standing::Dropped,
+            5 => Standing::Truncated,
+            6 => Standing::Altered,
+            7 => Standing::Tightened,
+            8 => Standing::Filled,
+            9 => Standing::Moved,
             _ => Standing::New,
         }
     }
@@ -243,7 +246,7 @@ impl Keyspace {
         let (mut found, mut newest) = (self, self);
         loop {
             match (newest.gate.standing(), newest.gate.successor.get()) {
-                (Standing::Open | Standing::Held, _) => return Ok(found),
+                (Standing::Open | Standing::Held | Standing::Leaving, _) => return Ok(found),
                 (Standing::New, _) if newest.gate.maker == view.number => return Ok(found),
                 (Standing::Altered | Standing::Tightened | Standing::Dropped | Standing::Truncated, _)
                     if newest.gate.is_closed_for(view) =>
@@ -350,6 +353,7 @@ impl Keyspace {
             Standing::Tightened => format!(
                 "columns of {name:?} are not nullable any more: get the table again, for a new transaction"
             ),
+            Standing::Leaving => return self.leaving(),
             Standing::Moved => return Error::Moved(name.into()),
             Standing::New => {
                 return Error::Usage(format!(
@@ -357,6 +361,14 @@ impl Keyspace {
                 ));
             }
         })
+    }
+
+    /// Returns the error for a keyspace that a commit may drop.
+    #[cold]
+    pub(crate) fn leaving(&self) -> Error {
+        let engine =
+            if self.engine_index() == Engine::Memory.index() { Engine::Memory } else { Engine::Disk };
+        Error::Conflict { kind: Conflict::Locked, engine: engine.name(), keyspace: self.name().to_owned() }
     }
 
     pub(crate) fn engine_index(&self) -> usize {

@@ -13,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// The format that this version writes, and the newest that it reads. Format 1 had no incarnations and no compression,
 /// format 2 no descending columns of keys, format 3 no included columns of indexes, format 4 no defaults of added columns
-/// and no earlier columns that have another type now or other nulls, format 5 no tables that transactions make.
-pub(crate) const FORMAT: u32 = 6;
+/// and no earlier columns that have another type now or other nulls, format 5 no tables that transactions make, format 6 no
+/// other changes of transactions.
+pub(crate) const FORMAT: u32 = 7;
 pub(crate) const FILE: &str = "gemel.manifest";
 /// Name of the file that an interrupted replacement leaves behind.
 pub(crate) const TEMPORARY: &str = "gemel.manifest.new";
@@ -33,10 +34,16 @@ pub(crate) struct Manifest {
     pub(crate) log: LogMode,
     pub(crate) keyspaces: Vec<KeyspaceEntry>,
     pub(crate) tables: Vec<TableEntry>,
-    /// Tables that transactions have made, as far as the manifest knows whether these have committed. Opening looks for
-    /// their commits in the log. Their keyspaces are unfinished.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Tables that transactions have made, in format 6. Reading makes changes of them.
+    #[serde(default, skip_serializing)]
     pub(crate) new_tables: Vec<TableEntry>,
+    /// The changes of transactions whose commits the log may have. Opening looks for them there. This version writes at
+    /// most one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) committing: Vec<CatalogChange>,
+    /// The changes of running transactions, which no file has.
+    #[serde(skip)]
+    pub(crate) running: Vec<CatalogChange>,
     /// The lowest number that no keyspace has had. Lower ones may be used again if the log has no record of them
     /// (`Numbers`). Manifests of databases that never dropped one may lack it.
     #[serde(default)]
@@ -61,6 +68,77 @@ pub(crate) struct Manifest {
     /// compressed blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) compression: Option<Compression>,
+}
+
+/// The changes of the catalog by a transaction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CatalogChange {
+    /// The keyspace to which the transaction's record in the log writes, before any other record does.
+    pub(crate) mark: KeyspaceId,
+    /// The tables that go, by the keyspaces of their rows: dropped ones, and those that were changed.
+    pub(crate) gone: Vec<KeyspaceId>,
+    /// Keyspaces of these tables that go with them.
+    pub(crate) lost: Vec<KeyspaceId>,
+    /// The tables that come: new ones, and those that were changed.
+    pub(crate) tables: Vec<TableEntry>,
+    /// Keyspaces that come with them.
+    pub(crate) keyspaces: Vec<KeyspaceEntry>,
+}
+
+impl CatalogChange {
+    /// Returns a change that changes nothing.
+    pub(crate) fn new(mark: KeyspaceId) -> Self {
+        Self { mark, gone: Vec::new(), lost: Vec::new(), tables: Vec::new(), keyspaces: Vec::new() }
+    }
+
+    /// Returns true if nothing changes.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.gone.is_empty() && self.tables.is_empty()
+    }
+
+    /// Returns true if a table goes, or has gone already.
+    pub(crate) fn takes(&self, table: &TableEntry) -> bool {
+        table.keyspaces.first().is_some_and(|rows| self.gone.contains(rows))
+    }
+
+    /// Returns the table of this name among those that come.
+    pub(crate) fn table(&self, name: &str) -> Option<&TableEntry> {
+        self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// Takes a table away: one of the manifest, or one that comes.
+    pub(crate) fn take(&mut self, table: &TableEntry) {
+        self.tables.retain(|other| other.name != table.name);
+        let is_new = |id: &KeyspaceId| self.keyspaces.iter().any(|entry| entry.id == *id);
+        let old: Vec<KeyspaceId> = table.keyspaces.iter().copied().filter(|id| !is_new(id)).collect();
+        if !self.takes(table) {
+            self.gone.extend(table.keyspaces.first().filter(|id| !is_new(id)));
+        }
+        self.lost.extend(old);
+    }
+
+    /// Adds a table. Its keyspaces are among those that come, or of a table that was taken away.
+    pub(crate) fn give(&mut self, table: TableEntry) {
+        self.lost.retain(|id| !table.keyspaces.contains(id));
+        for (id, name) in table.keyspaces.iter().zip(table.names()) {
+            self.keyspaces
+                .iter_mut()
+                .filter(|entry| entry.id == *id)
+                .for_each(|entry| entry.name = name.clone());
+        }
+        self.tables.push(table);
+    }
+
+    /// Forgets keyspaces that no table has.
+    pub(crate) fn settle(&mut self) {
+        let Self { keyspaces, tables, .. } = self;
+        keyspaces.retain(|entry| table_with(tables, entry.id).is_some());
+    }
+
+    /// Returns true if something that comes has this name.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        self.tables.iter().flat_map(TableEntry::names).any(|other| other == name)
+    }
 }
 
 /// Returns the table that a keyspace is part of.
@@ -107,6 +185,14 @@ pub(crate) struct TableEntry {
     pub(crate) building: Option<BuildingIndex>,
 }
 
+impl TableEntry {
+    /// Returns the names of the table's keyspaces, in their order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = String> {
+        let indexes = self.schema.indexes.iter().map(|index| format!("{}.{}", self.name, index.name));
+        std::iter::once(self.name.clone()).chain(indexes)
+    }
+}
+
 /// An index that commits write, and that can't be read yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BuildingIndex {
@@ -132,6 +218,8 @@ impl Manifest {
             keyspaces: Vec::new(),
             tables: Vec::new(),
             new_tables: Vec::new(),
+            committing: Vec::new(),
+            running: Vec::new(),
             next_keyspace: 1,
             checkpoint: None,
             log_from: Vec::new(),
@@ -197,39 +285,60 @@ impl Manifest {
         }
     }
 
-    /// Forgets what was being filled, but for the tables that transactions make.
+    /// Forgets what was being filled.
     pub(crate) fn forget_unfinished(&mut self) {
-        let Self { keyspaces, new_tables, .. } = self;
-        keyspaces.retain(|entry| !entry.unfinished || table_with(new_tables, entry.id).is_some());
+        self.keyspaces.retain(|entry| !entry.unfinished);
         self.tables.iter_mut().for_each(|table| table.building = None);
     }
 
-    /// Returns the table of a keyspace among those that transactions make.
-    pub(crate) fn new_table_of(&self, keyspace: KeyspaceId) -> Option<&TableEntry> {
-        table_with(&self.new_tables, keyspace)
+    /// Returns all keyspaces, with those that come with changes which may have been committed.
+    pub(crate) fn all_keyspaces(&self) -> impl Iterator<Item = &KeyspaceEntry> {
+        self.keyspaces.iter().chain(self.committing.iter().flat_map(|change| &change.keyspaces))
     }
 
-    /// Adds the tables whose transaction commits to the others. `rows` are the keyspaces of their rows.
-    pub(crate) fn add_new_tables(&mut self, rows: &[KeyspaceId]) {
-        for table in self
-            .new_tables
-            .extract_if(.., |table| table.keyspaces.first().is_some_and(|id| rows.contains(id)))
-        {
-            for entry in self.keyspaces.iter_mut().filter(|entry| table.keyspaces.contains(&entry.id)) {
-                entry.unfinished = false;
+    /// Makes the changes of a transaction that has committed. Returns the keyspaces that are gone.
+    pub(crate) fn apply(&mut self, change: &CatalogChange) -> Vec<KeyspaceEntry> {
+        self.tables.retain(|table| !change.takes(table));
+        self.tables.extend(change.tables.iter().cloned());
+        self.keyspaces.extend(change.keyspaces.iter().cloned());
+        let lost = |id: &KeyspaceId| change.lost.contains(id);
+        self.trees.retain(|tree| !lost(&tree.keyspace));
+        let gone = self.keyspaces.extract_if(.., |entry| lost(&entry.id)).collect();
+        for table in &change.tables {
+            for (id, name) in table.keyspaces.iter().zip(table.names()) {
+                self.keyspaces
+                    .iter_mut()
+                    .filter(|entry| entry.id == *id)
+                    .for_each(|entry| entry.name = name.clone());
             }
-            self.tables.push(table);
         }
+        gone
     }
 
-    /// Removes those tables that transactions make whose keyspaces of rows `is_gone` returns true for. Returns their
-    /// keyspaces.
-    pub(crate) fn remove_new_tables(&mut self, is_gone: impl Fn(KeyspaceId) -> bool) -> Vec<KeyspaceEntry> {
-        let is_gone = |table: &mut TableEntry| table.keyspaces.first().is_none_or(|id| is_gone(*id));
-        let gone: Vec<TableEntry> = self.new_tables.extract_if(.., is_gone).collect();
-        let gone = |id| table_with(&gone, id).is_some();
-        self.trees.retain(|tree| !gone(tree.keyspace));
-        self.keyspaces.extract_if(.., |entry| gone(entry.id)).collect()
+    /// Makes the changes of those transactions that have committed, by their marks. Returns the keyspaces that are gone,
+    /// and those that did not come.
+    pub(crate) fn decide(&mut self, has_committed: impl Fn(KeyspaceId) -> bool) -> Vec<KeyspaceEntry> {
+        let changes = std::mem::take(&mut self.committing);
+        let decided = changes.into_iter().flat_map(|change| {
+            if has_committed(change.mark) { self.apply(&change) } else { change.keyspaces }
+        });
+        decided.collect()
+    }
+
+    /// Puts the changes of a running transaction in the place of its earlier ones.
+    pub(crate) fn run(&mut self, change: CatalogChange) {
+        self.end(change.mark);
+        self.running.push(change);
+    }
+
+    /// Removes the changes of a running transaction.
+    pub(crate) fn end(&mut self, mark: KeyspaceId) {
+        self.running.retain(|other| other.mark != mark);
+    }
+
+    /// Returns true if a manifest was read from a file that this one was written to.
+    pub(crate) fn was_written_as(&self, found: &Self) -> bool {
+        *found == Self { running: Vec::new(), ..self.clone() }
     }
 
     /// Returns the table that a keyspace is part of.
@@ -293,7 +402,23 @@ impl Manifest {
             next if next <= last => return Err(corrupt("a keyspace has a number that was not given out")),
             _ => {}
         }
+        manifest.read_new_tables();
         Ok(Some(manifest))
+    }
+
+    /// Makes changes of the new tables of format 6. Their keyspaces were unfinished, and those of their rows were the marks.
+    fn read_new_tables(&mut self) {
+        for table in std::mem::take(&mut self.new_tables) {
+            let Some(&mark) = table.keyspaces.first() else { continue };
+            let mut keyspaces: Vec<KeyspaceEntry> =
+                self.keyspaces.extract_if(.., |entry| table.keyspaces.contains(&entry.id)).collect();
+            keyspaces.iter_mut().for_each(|entry| entry.unfinished = false);
+            self.committing.push(CatalogChange {
+                tables: vec![table],
+                keyspaces,
+                ..CatalogChange::new(mark)
+            });
+        }
     }
 
     /// Replaces the manifest. It is durable when this returns.

@@ -115,9 +115,9 @@ pub(crate) fn recover(
         Arc::new(move || logs.get().into_iter().flatten().try_for_each(|log: &Arc<Log>| log.sync(log.end())))
     };
     let disk = Arc::new(DiskEngine::open(&directory.join(DISK_DIRECTORY), manifest.database, options, hook)?);
-    let on_disk = manifest.keyspaces.iter().filter(|entry| entry.engine == Engine::Disk);
+    let on_disk = manifest.all_keyspaces().filter(|entry| entry.engine == Engine::Disk);
     disk.remove_strays(&on_disk.map(|entry| entry.id).collect::<Vec<_>>())?;
-    for entry in &manifest.keyspaces {
+    for entry in manifest.all_keyspaces() {
         match entry.engine {
             Engine::Memory => memory.open_keyspace(entry.id)?,
             Engine::Disk => {
@@ -152,13 +152,12 @@ pub(crate) fn recover(
     if is_copy {
         manifest.renew(&ends);
     }
-    // The transaction that has made a table is the first one to write to it, and has done so in any case. So a record that
+    // A transaction that changes the catalog is the first one to write to its mark, and does so in any case. So a record that
     // writes to it says that the transaction has committed. By now the log is durable up to its end.
-    let has_new_tables = !manifest.new_tables.is_empty();
-    manifest.add_new_tables(&known.committed());
-    let unmade = manifest.remove_new_tables(|_| true);
+    let has_changes = !manifest.committing.is_empty();
+    let gone = manifest.decide(|mark| known.is_marked(mark));
     let has_new_form = manifest.set_compression(options.compression);
-    if is_copy || has_new_form || has_new_tables || manifest.closed.is_some() || !manifest.identified {
+    if is_copy || has_new_form || has_changes || manifest.closed.is_some() || !manifest.identified {
         fail_point("open.before_manifest");
         // The mark of closing must go before anything is appended or flushed, because that changes what it describes. If
         // the process ends before the manifest is replaced, the mark is still true. And a segment of a new incarnation is
@@ -168,8 +167,8 @@ pub(crate) fn recover(
         manifest.write(&*files, directory)?;
         fail_point("open.after_manifest");
     }
-    for entry in unmade {
-        // They are empty. No manifest names them any more, so the next opening removes files that stay.
+    for entry in gone {
+        // No manifest names them any more, so the next opening removes files that stay.
         let _ = match entry.engine {
             Engine::Memory => memory.drop_keyspace(entry.id),
             Engine::Disk => disk.drop_keyspace(entry.id),
@@ -278,8 +277,8 @@ struct Known {
     next: u32,
     /// For each lower number: true if a row of a dropped keyspace has it.
     met: Vec<AtomicBool>,
-    /// The keyspaces of the rows of the tables that transactions have made: true if a record of the log writes to it.
-    new: BTreeMap<KeyspaceId, AtomicBool>,
+    /// The marks of transactions that changed the catalog: true if a record of the log writes to it.
+    marks: BTreeMap<KeyspaceId, AtomicBool>,
 }
 
 /// State of a keyspace's number, by the manifest.
@@ -295,28 +294,27 @@ enum Numbered {
 impl Known {
     fn new(manifest: &Manifest) -> Self {
         let mut engines = Vec::new();
-        for entry in &manifest.keyspaces {
+        for entry in manifest.all_keyspaces() {
             let number = entry.id.0 as usize;
             engines.resize(engines.len().max(number + 1), None);
             engines[number] = Some(entry.engine.index() as u8);
         }
         let met = (0..manifest.next_keyspace.min(ROOM)).map(|_| AtomicBool::new(false)).collect();
-        let rows = manifest.new_tables.iter().filter_map(|table| table.keyspaces.first());
-        let new = rows.map(|id| (*id, AtomicBool::new(false))).collect();
-        Self { engines, next: manifest.next_keyspace, met, new }
+        let marks = manifest.committing.iter().map(|change| (change.mark, AtomicBool::new(false))).collect();
+        Self { engines, next: manifest.next_keyspace, met, marks }
     }
 
     /// Notes that a record of the log writes to a keyspace.
     fn note_written(&self, keyspace: KeyspaceId) {
         // Nearly always there is none.
-        if let Some(written) = self.new.get(&keyspace) {
+        if let Some(written) = self.marks.get(&keyspace) {
             written.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Returns the keyspaces of the rows of the new tables whose transactions have committed.
-    fn committed(&self) -> Vec<KeyspaceId> {
-        self.new.iter().filter(|(_, written)| written.load(Ordering::Relaxed)).map(|(id, _)| *id).collect()
+    /// Returns true if a record of the log writes to a mark.
+    fn is_marked(&self, mark: KeyspaceId) -> bool {
+        self.marks.get(&mark).is_some_and(|written| written.load(Ordering::Relaxed))
     }
 
     /// Returns the numbers for new keyspaces. Call it when all rows were found.
@@ -425,8 +423,9 @@ fn replay(
                         if manifest.log == LogMode::PerEngine && usize::from(write.engine) != index {
                             return Err(corrupt(start));
                         }
+                        known.note_written(write.keyspace);
                         match known.find(write.keyspace, write.engine) {
-                            Numbered::Open => known.note_written(write.keyspace),
+                            Numbered::Open => {}
                             Numbered::Dropped => return Ok(()),
                             Numbered::Never => return Err(corrupt(start)),
                         }

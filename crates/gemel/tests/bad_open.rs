@@ -128,8 +128,8 @@ fn two_processes_that_make_a_database_at_the_same_time_make_one() {
 fn a_database_of_a_newer_format_is_rejected_by_its_number() {
     let place = place();
     drop(open(&place));
-    fs::write(place.path.join("gemel.manifest"), "gemel 7 00000000\n{\"whatever\":1}").unwrap();
-    assert_words(&usage(Database::open(&place.path, options())), &["format 7", "reads formats 1 to 6"]);
+    fs::write(place.path.join("gemel.manifest"), "gemel 8 00000000\n{\"whatever\":1}").unwrap();
+    assert_words(&usage(Database::open(&place.path, options())), &["format 8", "reads formats 1 to 7"]);
 }
 
 #[test]

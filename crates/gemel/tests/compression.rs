@@ -84,7 +84,7 @@ fn compressed_files_and_others_make_one_table() {
     let (db, rows) = open_with(path, Compression::Lz4);
     // It must be durable before a file is compressed: versions that can't read such files reject this format.
     let manifest = fs::read_to_string(path.join("gemel.manifest")).unwrap();
-    assert!(manifest.starts_with("gemel 6 ") && manifest.contains("\"compression\":\"lz4\""), "{manifest}");
+    assert!(manifest.starts_with("gemel 7 ") && manifest.contains("\"compression\":\"lz4\""), "{manifest}");
     assert_eq!(read(&db, &rows).unwrap(), ROWS);
     write(&db, &rows, ROWS..2 * ROWS);
     let (both, compressed) = bytes(&db);

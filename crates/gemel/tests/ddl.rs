@@ -395,7 +395,7 @@ fn what_a_new_table_does_not_support_is_rejected_and_changes_nothing() {
     rejected(db.move_table("new", Engine::Memory), "a transaction makes it, and has not committed");
     rejected(db.statistics("new", &Default::default()), says);
     insert(&mut transaction, &table, 0..3).unwrap();
-    rejected(transaction.prepare("p"), "a transaction that has made a table can't prepare");
+    rejected(transaction.prepare("p"), "a transaction that has changed the catalog can't prepare");
     assert!(db.prepared().is_empty() && db.tables().is_empty());
     let mut reader = db.begin_read_only().unwrap();
     rejected(db.create_table_in(&mut reader, "new", Engine::Disk, schema()), "the transaction is read-only");
@@ -571,20 +571,21 @@ fn commits_that_make_tables_race_with_all_that_changes_the_manifest() {
 const DIRECTORY: &str = "GEMEL_DDL_DIRECTORY";
 const ACTION: &str = "GEMEL_DDL_ACTION";
 
-/// The place where a process is killed: a fail point, or the so-manieth replacement of a file after that of the manifest
-/// that gets the new table; what it does; true if the table and the rows must be there
+/// The place where a process is killed: a fail point, or the so-manieth replacement of a file from that of the manifest on
+/// that the commit writes; what it does; true if the table and the rows must be there
 /// afterwards, false if they must not, none if they may be.
 const DEATHS: &[(&str, &str, Option<bool>)] = &[
-    ("new_table.before_manifest", "commit", Some(false)),
+    ("ddl.before_manifest", "commit", Some(false)),
     ("rename+0", "commit", Some(false)),
-    ("new_table.after_manifest", "commit", Some(false)),
+    ("ddl.after_manifest", "commit", Some(false)),
+    ("ddl.leaving", "commit", Some(false)),
     ("commit.collected", "commit", Some(false)),
     ("commit.locked", "commit", Some(false)),
     ("commit.hidden", "commit", Some(false)),
     ("commit.after_append", "commit", None),
     ("commit.after_install", "commit", None),
-    ("new_table.publishing", "commit", None),
-    ("new_table.published", "commit", None),
+    ("ddl.publishing", "commit", None),
+    ("ddl.published", "commit", None),
     ("commit.between_publications", "commit", None),
     ("log.before_write", "commit", None),
     ("log.after_write", "commit", None),
@@ -600,8 +601,7 @@ const DEATHS: &[(&str, &str, Option<bool>)] = &[
     ("checkpoint.after_manifest", "checkpoint", Some(true)),
     ("rename+1", "close", Some(true)),
     // The transaction is rolled back.
-    ("rename+1", "rollback", Some(false)),
-    ("new_table.withdrawn", "rollback", Some(false)),
+    ("ddl.withdrawn", "rollback", Some(false)),
     ("disk.before_remove", "rollback", Some(false)),
 ];
 
@@ -644,7 +644,7 @@ fn a_table_and_its_rows_are_there_or_not_wherever_the_process_dies() {
     let mut decided = 0;
     for (place, action, expected) in DEATHS {
         for (log, home) in LOGS.into_iter().flat_map(|log| ENGINES.map(|home| (log, home))) {
-            if *action == "rollback" && *place != "new_table.withdrawn" && home == Engine::Memory {
+            if *action == "rollback" && *place != "ddl.withdrawn" && home == Engine::Memory {
                 // It has no files.
                 continue;
             }
@@ -662,7 +662,7 @@ fn a_table_and_its_rows_are_there_or_not_wherever_the_process_dies() {
             die(&path, &format!("{action} {words}"), &place);
             // If opening has to decide, it dies too.
             let manifest = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
-            if manifest.contains("new_tables") {
+            if manifest.contains("committing") {
                 for place in ["open.before_manifest", "files.before_rename", "open.after_manifest"] {
                     die(&path, &format!("open {words}"), place);
                 }

@@ -571,7 +571,7 @@ fn a_database_has_a_manifest_of_a_format_that_versions_without_descending_column
     let schema = Schema::new().column("id", ColumnType::I64).primary_key([desc("id")]);
     db.create_table("t", Engine::Memory, schema).unwrap();
     let manifest = std::fs::read_to_string(directory.path().join("gemel.manifest")).unwrap();
-    assert!(manifest.starts_with("gemel 6 "), "{manifest}");
+    assert!(manifest.starts_with("gemel 7 "), "{manifest}");
     assert!(manifest.contains(r#""primary_key":[{"name":"id","descending":true}]"#), "{manifest}");
 }
 

@@ -10,7 +10,7 @@
 //! stamp. So each transaction has the change in all its snapshots, or in none.
 
 use super::stamping::Stamping;
-use super::{CommitStamps, Coordinator, Part, is_to_twin};
+use super::{Appear, CommitStamps, Coordinator, Failure, Outcome, Part, is_to_twin};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
 use crate::ids::KeyspaceId;
@@ -47,6 +47,18 @@ impl Coordinator {
         self.locks.look_again();
     }
 
+    /// Begins to count a change.
+    fn begin_count(&self) {
+        self.changes.fetch_add(1, Ordering::SeqCst);
+        // Pairs with the fence in `check_changes`.
+        fence(Ordering::SeqCst);
+        self.locks.look_again();
+    }
+
+    fn end_count(&self) {
+        self.changes.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// Draws the stamps of a change, as those of a commit over all engines.
     pub(super) fn stamp_change(&self) -> Stamping<'_> {
         let one = self.stamping.lock();
@@ -58,9 +70,8 @@ impl Coordinator {
             // Under the latch no pair is rejected.
             let is_ordered = self.stamp_as(CommitStamps::Latched, &mut parts).is_ok();
             at = parts[0].stamp.unwrap_or_default();
-            // Without the registry nothing bounds a transaction's snapshots in the other engines: all may have the change.
-            if is_ordered && self.options.csr {
-                closes_at = at;
+            if is_ordered {
+                closes_at = self.closes_at(at);
             }
         }
         Stamping {
@@ -98,6 +109,66 @@ impl Coordinator {
         stamping
     }
 
+    /// Commits a transaction that changes the catalog: `leaving` are keyspaces that it drops.
+    ///
+    /// From before its validation until its end nobody else commits a write of these, and no serializable reader of theirs
+    /// commits. Otherwise a row could come to a table that is dropped although the transaction has copied its rows, or a
+    /// reader could commit that comes neither before the transaction nor after it.
+    pub(crate) fn commit_change(
+        &self,
+        transaction: &mut Transaction,
+        leaving: &[KeyspaceId],
+        appear: Appear<'_>,
+    ) -> Result<Outcome, Failure> {
+        // The commit has the stamp. No other change has one in the meantime. After a panic everything stays closed.
+        let _one = self.stamping.lock();
+        self.set_standing(leaving, Standing::Leaving);
+        // Odd until the end, so each commit looks at the keyspaces that it uses, also those of transactions that begin in
+        // between.
+        self.begin_count();
+        fail_point("ddl.leaving");
+        let outcome = self.commit(transaction, Some(appear));
+        if outcome.is_err() {
+            self.set_standing(leaving, Standing::Open);
+        }
+        self.end_count();
+        outcome
+    }
+
+    /// Sets the standing of keyspaces.
+    fn set_standing(&self, ids: &[KeyspaceId], standing: Standing) {
+        for keyspace in self.keyspaces.write().iter().filter(|keyspace| ids.contains(&keyspace.id)) {
+            keyspace.gate.set(standing);
+        }
+    }
+
+    /// Closes the handles of keyspaces for good while the commit of a transaction is being published with the stamp `at`, and
+    /// gives others other names.
+    pub(crate) fn close_by_commit(
+        &self,
+        at: Timestamp,
+        closing: &[(KeyspaceId, Standing)],
+        names: &BTreeMap<KeyspaceId, String>,
+    ) {
+        let standing = |id| closing.iter().find(|(of, _)| *of == id).map(|(_, standing)| *standing);
+        let mut keyspaces = self.keyspaces.write();
+        close_some(&mut keyspaces, standing, at, self.closes_at(at));
+        for keyspace in keyspaces.iter_mut() {
+            if let Some(name) = names.get(&keyspace.id) {
+                keyspace.name = name.as_str().into();
+            }
+        }
+        drop(keyspaces);
+        // Nobody should wait for a key that is gone.
+        self.locks.look_again();
+    }
+
+    /// Returns the stamp from which on a change with the stamp `at` closes handles.
+    pub(crate) fn closes_at(&self, at: Timestamp) -> Timestamp {
+        // Without the registry nothing bounds a transaction's snapshots in the other engines: all may have the change.
+        if self.options.csr { at } else { Timestamp::ZERO }
+    }
+
     /// Closes the handles of keyspaces for good. Outdated, altered and tightened keyspaces get new handles; `added` are other
     /// keyspaces, which come instead of those that are dropped or truncated. All these need a transaction that begins
     /// after this. The caller drops what this returns when it holds no lock that others wait for: it publishes the change
@@ -115,24 +186,9 @@ impl Coordinator {
         let mut stamping = self.stamp_change();
         fail_point("catalog.stamped");
         let mut keyspaces = self.keyspaces.write();
-        let (born, closes) = (stamping.at, stamping.closes_at);
-        let with = |gate, keyspace: &Keyspace| Keyspace { gate: Arc::new(gate), ..keyspace.clone() };
         let standing = |id| closing.iter().find(|(ids, _)| ids.contains(&id)).map(|(_, standing)| *standing);
-        let old = keyspaces.extract_if(.., |keyspace| standing(keyspace.id).is_some()).collect::<Vec<_>>();
-        keyspaces.extend(added.iter().map(|added| with(Gate::born_at(born), added)));
-        for (old, standing) in old.iter().filter_map(|old| Some((old, standing(old.id)?))) {
-            let gate = match standing {
-                Standing::Outdated | Standing::Tightened => Gate::born_at(born),
-                Standing::Altered => old.gate.altered_at(born),
-                _ => {
-                    old.gate.close(standing, closes);
-                    continue;
-                }
-            };
-            let newer = with(gate, old);
-            old.gate.close_for(standing, closes, newer.clone());
-            keyspaces.push(newer);
-        }
+        close_some(&mut keyspaces, standing, stamping.at, stamping.closes_at);
+        keyspaces.extend(added.iter().map(|added| with(Gate::born_at(stamping.at), added)));
         stamping.count();
         // A commit that is about to be published may be waiting for this lock.
         drop(keyspaces);
@@ -242,10 +298,44 @@ impl Coordinator {
             }
         }
         for seen in &transaction.seen {
-            if last.replace(seen.keyspace()) != Some(seen.keyspace()) {
-                find(seen.keyspace())?;
+            let id = seen.keyspace();
+            if last.replace(id) == Some(id) {
+                continue;
+            }
+            let keyspace = find(id)?;
+            if keyspace.gate.standing() == Standing::Leaving && !transaction.ddl.loses(id) {
+                return Err(keyspace.leaving());
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the handle of a keyspace with another gate.
+fn with(gate: Gate, keyspace: &Keyspace) -> Keyspace {
+    Keyspace { gate: Arc::new(gate), ..keyspace.clone() }
+}
+
+/// Closes the handles of keyspaces that `standing` knows, in the list of newest handles, by a change with the stamp `born`.
+/// Those that stay open for others get newer handles.
+fn close_some(
+    keyspaces: &mut Vec<Keyspace>,
+    standing: impl Fn(KeyspaceId) -> Option<Standing>,
+    born: Timestamp,
+    closes: Timestamp,
+) {
+    let old = keyspaces.extract_if(.., |keyspace| standing(keyspace.id).is_some()).collect::<Vec<_>>();
+    for (old, standing) in old.iter().filter_map(|old| Some((old, standing(old.id)?))) {
+        let gate = match standing {
+            Standing::Outdated | Standing::Tightened => Gate::born_at(born),
+            Standing::Altered => old.gate.altered_at(born),
+            _ => {
+                old.gate.close(standing, closes);
+                continue;
+            }
+        };
+        let newer = with(gate, old);
+        old.gate.close_for(standing, closes, newer.clone());
+        keyspaces.push(newer);
     }
 }

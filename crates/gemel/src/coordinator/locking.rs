@@ -73,6 +73,15 @@ impl Coordinator {
         self.none_kept(self.locks.first_held_that(entry.owner.number, is_read))
     }
 
+    /// Returns a conflict if another transaction holds the lock of a key in a table that a transaction drops.
+    pub(super) fn check_leaving(&self, owner: Owner, transaction: &Transaction) -> Result<(), Failure> {
+        if transaction.ddl.is_empty() {
+            return Ok(());
+        }
+        let is_lost = |_, keyspace, _: &Key| transaction.ddl.loses(keyspace);
+        self.none_kept(self.locks.first_held_that(owner.number, is_lost))
+    }
+
     /// Returns a conflict for a key that another transaction keeps, if one was found.
     fn none_kept(&self, found: Option<(usize, KeyspaceId)>) -> Result<(), Failure> {
         match found {

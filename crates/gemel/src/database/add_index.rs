@@ -165,7 +165,7 @@ impl<'a> Builder<'a> {
         };
         // The caller gets the first error. The next opening removes files that stay.
         let retired = Retired { until, engine: self.engine, id: self.building.keyspace };
-        let _ = inner.retired.retire(core, std::iter::once(retired));
+        let _ = inner.retire(std::iter::once(retired));
     }
 }
 

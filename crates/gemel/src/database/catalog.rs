@@ -1,8 +1,9 @@
 //! The catalog: keyspaces, tables and their places in the manifest.
 
 use super::Database;
-use super::current::EarlierTable;
-use crate::error::{Conflict, Error, Result};
+use super::changes::taken;
+use super::current::{Earlier, EarlierTable};
+use crate::error::{Error, Result};
 use crate::ids::KeyspaceId;
 use crate::key::MAX_NAME_BYTES;
 use crate::keyspace::{Engine, Keyspace};
@@ -13,8 +14,6 @@ use crate::order::clock::Timestamp;
 use crate::recovery;
 use crate::row::{Layout, Schema, Table};
 use crate::transaction::Transaction;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 impl Database {
     /// Returns the keyspace of this name, and makes it if it does not exist.
@@ -99,15 +98,21 @@ impl Database {
         engine: Engine,
     ) -> Result<KeyspaceEntry> {
         check_name(name)?;
+        let id = self.open_new(manifest, engine)?;
+        let entry = KeyspaceEntry { id, name: name.to_string(), engine, unfinished: false };
+        manifest.keyspaces.push(entry.clone());
+        Ok(entry)
+    }
+
+    /// Makes a keyspace in an engine, and takes its number in `manifest`, which does not get the keyspace.
+    pub(super) fn open_new(&self, manifest: &mut Manifest, engine: Engine) -> Result<KeyspaceId> {
         let disk = &self.inner.disk;
         let id = self.inner.numbers.lock().take(manifest.next_keyspace, |id| disk.has_no_files(id))?;
-        let entry = KeyspaceEntry { id, name: name.to_string(), engine, unfinished: false };
         self.inner.core.engines[engine.index()].open_keyspace(id)?;
-        manifest.keyspaces.push(entry.clone());
         manifest.next_keyspace = manifest.next_keyspace.max(id.0.saturating_add(1));
         // The state of a dropped keyspace's files is no state of this one's.
         manifest.trees.retain(|tree| tree.keyspace != id);
-        Ok(entry)
+        Ok(id)
     }
 
     /// Does the same as [`Database::add_keyspace`], for a keyspace that belongs to nothing yet. The next opening drops it.
@@ -247,7 +252,9 @@ impl Database {
     }
 
     pub(super) fn table_of(&self, manifest: &Manifest, entry: &TableEntry) -> Result<Table> {
-        let handle = |id: KeyspaceId| match manifest.keyspaces.iter().find(|keyspace| keyspace.id == id) {
+        let known =
+            manifest.keyspaces.iter().chain(manifest.running.iter().flat_map(|change| &change.keyspaces));
+        let handle = |id: KeyspaceId| match known.clone().find(|keyspace| keyspace.id == id) {
             Some(keyspace) => Ok(self.handle(keyspace)),
             None => Err(Error::Corruption {
                 path: Manifest::path(&self.inner.path),
@@ -276,8 +283,8 @@ impl Database {
     ///
     /// At [`Isolation::ReadCommitted`] it is the table as it is now, since the next read sees the newest rows. A table
     /// that was made after the snapshot is not in the catalog. [`Database::table`] finds it, and the transaction can use
-    /// it, unless another transaction made it. A table that the transaction itself has made is in its catalog
-    /// ([`Database::create_table_in`]).
+    /// it, unless another transaction made it. What the transaction itself has changed is in its catalog
+    /// ([`Database::create_table_in`], [`Database::rename_table_in`] and their like).
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {
@@ -322,10 +329,18 @@ impl Database {
     /// [`Options::max_snapshot_age`](crate::Options::max_snapshot_age).
     pub fn table_in(&self, transaction: &Transaction, name: &str) -> Result<Table> {
         self.check_own(transaction)?;
-        if let Some(found) = self.new_table_in(transaction, name) {
-            return found;
+        let own = transaction.ddl.change();
+        if let Some(entry) = own.and_then(|change| change.table(name)) {
+            return self.table_of(&self.inner.manifest.look(), entry);
         }
+        let takes = |table: &TableEntry| own.is_some_and(|change| change.takes(table));
+        let taken = || {
+            Err(Error::Usage(format!(
+                "there is no table {name:?}: the transaction itself has dropped it, or given it another name"
+            )))
+        };
         self.in_catalog(transaction, |manifest, others| match others.get(name) {
+            Some(Some(table)) if takes(&table.entry) => taken(),
             Some(Some(table)) => match table.keyspaces.split_first() {
                 Some((rows, indexes)) => {
                     let EarlierTable { entry, building, .. } = &**table;
@@ -341,6 +356,7 @@ impl Database {
                  its tables, and a later transaction finds this one"
             ))),
             None => match manifest.tables.iter().find(|entry| entry.name == name) {
+                Some(entry) if takes(entry) => taken(),
                 Some(entry) => self.table_of(manifest, entry),
                 None => Err(no_table(manifest, name)),
             },
@@ -352,11 +368,13 @@ impl Database {
     /// # Errors
     /// Same as [`Database::table_in`].
     pub fn tables_in(&self, transaction: &Transaction) -> Result<Vec<(String, Engine)>> {
+        let own = transaction.ddl.change();
         self.in_catalog(transaction, |manifest, others| {
             let now = manifest.tables.iter().filter(|entry| !others.contains_key(&entry.name));
             let then = others.values().flatten().map(|table| &table.entry);
-            let own = manifest.new_tables.iter().filter(|entry| transaction.tables.have(&entry.keyspaces));
-            now.chain(then).chain(own).map(|entry| (entry.name.clone(), entry.engine)).collect()
+            let others = now.chain(then).filter(|entry| !own.is_some_and(|change| change.takes(entry)));
+            let own = own.iter().flat_map(|change| &change.tables);
+            others.chain(own).map(|entry| (entry.name.clone(), entry.engine)).collect()
         })
     }
 
@@ -370,7 +388,7 @@ impl Database {
     pub(super) fn in_catalog<T>(
         &self,
         transaction: &Transaction,
-        found: impl FnOnce(&Manifest, &BTreeMap<String, Option<Arc<EarlierTable>>>) -> T,
+        found: impl FnOnce(&Manifest, &Earlier) -> T,
     ) -> Result<T> {
         self.check_own(transaction)?;
         let view = transaction.catalog();
@@ -422,15 +440,7 @@ pub(super) fn index_keyspace(table: &str, index: &str) -> String {
 /// Returns an error if a keyspace has this name already, or gets it from a transaction. `what` is the thing that would get
 /// it.
 pub(super) fn check_free(manifest: &Manifest, name: &str, what: &str) -> Result<()> {
-    let mut named = manifest.keyspaces.iter().filter(|entry| entry.name == name);
-    if let Some(table) = named.find_map(|entry| manifest.new_table_of(entry.id)) {
-        // Another transaction may make nothing of this name in the end.
-        return Err(Error::Conflict {
-            kind: Conflict::Locked,
-            engine: table.engine.name(),
-            keyspace: name.to_owned(),
-        });
-    }
+    check_not_coming(manifest, name)?;
     match kind_of(manifest, name) {
         None => Ok(()),
         Some(kind) => {
@@ -439,8 +449,16 @@ pub(super) fn check_free(manifest: &Manifest, name: &str, what: &str) -> Result<
     }
 }
 
+/// Returns an error if a transaction makes something of this name, or gives something this name.
+pub(super) fn check_not_coming(manifest: &Manifest, name: &str) -> Result<()> {
+    match manifest.running.iter().find(|change| change.names(name)).and_then(|change| change.tables.first()) {
+        Some(table) => Err(taken(table.engine, name)),
+        None => Ok(()),
+    }
+}
+
 /// Returns in words what has this name.
-fn kind_of(manifest: &Manifest, name: &str) -> Option<String> {
+pub(super) fn kind_of(manifest: &Manifest, name: &str) -> Option<String> {
     let entry = manifest.keyspaces.iter().find(|entry| entry.name == name)?;
     Some(match manifest.table_of(entry.id) {
         None => "a keyspace".to_owned(),
@@ -451,7 +469,7 @@ fn kind_of(manifest: &Manifest, name: &str) -> Option<String> {
 
 /// Returns the error for a table that does not exist.
 pub(super) fn no_table(manifest: &Manifest, name: &str) -> Error {
-    let new = manifest.new_tables.iter().any(|table| table.name == name);
+    let new = manifest.running.iter().any(|change| change.table(name).is_some());
     Error::Usage(match kind_of(manifest, name) {
         _ if new => {
             format!("there is no table {name:?}: a transaction makes it, and has not committed")

@@ -5,10 +5,10 @@ use super::current::Replacing;
 use super::retired::Retired;
 use super::{Database, Inner};
 use crate::coordinator::{Coordinator, Stamping};
-use crate::error::{Error, Result};
+use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
 use crate::ids::KeyspaceId;
-use crate::keyspace::{Keyspace, Standing};
+use crate::keyspace::{Engine, Keyspace, Standing};
 use crate::log::may_wait;
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
 #[cfg(doc)]
@@ -35,8 +35,25 @@ impl Failed {
     }
 }
 
+/// Returns the entry of a table that the caller wants to change.
 pub(super) fn table_entry<'m>(manifest: &'m Manifest, name: &str) -> Result<&'m TableEntry> {
-    manifest.tables.iter().find(|entry| entry.name == name).ok_or_else(|| no_table(manifest, name))
+    let entry =
+        manifest.tables.iter().find(|entry| entry.name == name).ok_or_else(|| no_table(manifest, name))?;
+    check_unchanged(manifest, entry)?;
+    Ok(entry)
+}
+
+/// Returns an error if a running transaction changes a table.
+pub(super) fn check_unchanged(manifest: &Manifest, table: &TableEntry) -> Result<()> {
+    if manifest.running.iter().any(|change| change.takes(table)) {
+        return Err(taken(table.engine, &table.name));
+    }
+    Ok(())
+}
+
+/// Returns the error for a table or a name that another transaction changes. It may change nothing in the end.
+pub(super) fn taken(engine: Engine, name: &str) -> Error {
+    Error::Conflict { kind: Conflict::Locked, engine: engine.name(), keyspace: name.to_owned() }
 }
 
 pub(super) fn table_entry_mut<'m>(manifest: &'m mut Manifest, name: &str) -> Result<&'m mut TableEntry> {
@@ -244,11 +261,30 @@ impl Database {
         drop(manifest);
         let until = stamping.as_ref().map_or(Timestamp::ZERO, |stamping| stamping.closes_at);
         drop(stamping);
-        self.inner.retired.retire(core, engines.into_iter().map(|(engine, id)| Retired { until, engine, id }))
+        self.inner.retire(engines.into_iter().map(|(engine, id)| Retired { until, engine, id }))
     }
 }
 
 impl Inner {
+    /// Frees dropped keyspaces, unless a running transaction needs them. Those that stay wait for the housekeeper.
+    pub(super) fn retire(&self, dropped: impl Iterator<Item = Retired>) -> Result<()> {
+        self.retired.retire(&self.core, dropped, || self.write_unwritten())
+    }
+
+    /// Frees the dropped keyspaces that no running transaction needs any more, unless a drop is doing that. Reports no
+    /// error: the next opening removes files that stay.
+    pub(super) fn free_retired(&self) {
+        self.retired.free(&self.core, || self.write_unwritten());
+    }
+
+    /// Writes the manifest if the one on disk may name what transactions have dropped. Returns false if that is not possible
+    /// now.
+    fn write_unwritten(&self) -> bool {
+        // Who replaces the manifest may wait for space on the disk, and must not be waited for.
+        !self.manifest.is_unwritten()
+            || self.manifest.try_replacing().is_some_and(|manifest| self.write_next(&manifest).is_ok())
+    }
+
     /// Returns the right to change tables and keyspaces that are there.
     ///
     /// # Errors
@@ -287,11 +323,13 @@ impl Inner {
         }
     }
 
-    /// Writes a manifest that follows the current one. A table that a transaction has made must not be in it while a power
-    /// cut can still take the transaction's rows, so the log is synced before.
+    /// Writes a manifest that follows the current one. A transaction's changes must not be in it while a power cut can still
+    /// take the transaction's rows, so the log is synced before.
     pub(super) fn write_next(&self, next: &Manifest) -> Result<()> {
         self.manifest.settle(|| self.core.logs.sync())?;
-        next.write(&*self.files, &self.path)
+        next.write(&*self.files, &self.path)?;
+        self.manifest.note_written();
+        Ok(())
     }
 
     /// Replaces the manifest on disk.
@@ -299,7 +337,7 @@ impl Inner {
         let Err(error) = self.write_next(next) else { return Ok(()) };
         // If the new file has not even got the manifest's name, the old one stays.
         match Manifest::read(&*self.files, &self.path) {
-            Ok(Some(found)) if found != *next => Err(Failed::Unchanged(error)),
+            Ok(Some(found)) if !next.was_written_as(&found) => Err(Failed::Unchanged(error)),
             _ => Err(Failed::Unknown(error)),
         }
     }
@@ -312,7 +350,6 @@ mod tests {
     use crate::files::fail_point::{forget_here, on_fail_point, once_here};
     use crate::files::faulty::{FaultyFiles, Operation};
     use crate::key::Key;
-    use crate::keyspace::Engine;
     use crate::options::{Isolation, Options};
     use crate::record::{Group, Stamp};
     use crate::row::{ColumnType, IndexDef, Schema, Value};

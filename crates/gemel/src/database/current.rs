@@ -23,17 +23,22 @@ pub(crate) struct Current {
     manifest: Mutex<Manifest>,
     /// The changes that running transactions may not have, the oldest first. Taken after `manifest`.
     undos: Mutex<VecDeque<Undo>>,
-    /// True if the log may not have the commit of a transaction that made tables which are in the manifest. Changed by those
-    /// who replace the manifest.
+    /// True if the log may not have the commit of a transaction whose changes are in the manifest. Changed by those who
+    /// replace the manifest.
     is_ahead: AtomicBool,
+    /// True if the manifest on disk lacks changes of a transaction that has committed. Changed by those who replace the
+    /// manifest.
+    is_unwritten: AtomicBool,
 }
+
+/// For names that meant something else after a change of the catalog: the table of that name before it, if there was one.
+pub(super) type Earlier = BTreeMap<String, Option<Arc<EarlierTable>>>;
 
 /// Tables as they were before a change of the catalog. Kept while a running transaction may not have the change.
 struct Undo {
     /// The change's stamp.
     at: Timestamp,
-    /// For each name that meant something else after the change: the table of that name before it, if there was one.
-    tables: BTreeMap<String, Option<Arc<EarlierTable>>>,
+    tables: Earlier,
 }
 
 /// A table before a change of the catalog.
@@ -48,11 +53,13 @@ pub(crate) struct EarlierTable {
 /// Handles of keyspaces by number.
 type Handles = BTreeMap<KeyspaceId, Keyspace>;
 
-/// Returns the tables that are others after a change, by name: as they were before, or none for a new name.
-fn undo(
+/// Returns the tables that are others after a change, by name: as they were before, or none for a new name. They are others
+/// also if `is_changed` says so.
+pub(super) fn undo(
     (before, handles): (&Manifest, &Handles),
     (after, handles_after): (&Manifest, &Handles),
-) -> BTreeMap<String, Option<Arc<EarlierTable>>> {
+    is_changed: impl Fn(&TableEntry) -> bool,
+) -> Earlier {
     let by_name = |manifest: &'_ Manifest| -> BTreeMap<String, usize> {
         manifest.tables.iter().enumerate().map(|(at, table)| (table.name.clone(), at)).collect()
     };
@@ -60,7 +67,9 @@ fn undo(
     let gate = |handles: &Handles, id| handles.get(&id).map(|handle| Arc::as_ptr(&handle.gate));
     let is_same = |table: &TableEntry| {
         let now = new.get(&table.name).map(|at| &after.tables[*at]);
-        now == Some(table) && table.keyspaces.iter().all(|id| gate(handles, *id) == gate(handles_after, *id))
+        !is_changed(table)
+            && now == Some(table)
+            && table.keyspaces.iter().all(|id| gate(handles, *id) == gate(handles_after, *id))
     };
     let changed = before.tables.iter().filter(|table| !is_same(table)).map(|table| {
         let keyspaces = table.keyspaces.iter().filter_map(|id| handles.get(id).cloned()).collect();
@@ -86,6 +95,7 @@ impl Current {
             manifest: Mutex::new(manifest),
             undos: Mutex::default(),
             is_ahead: AtomicBool::new(false),
+            is_unwritten: AtomicBool::new(false),
         }
     }
 
@@ -96,11 +106,7 @@ impl Current {
 
     /// Passes the current manifest to `found`, and the tables that were others in a snapshot of the anchor, by their names
     /// then and now: none for a name that no table had. Nobody replaces the manifest meanwhile.
-    pub(crate) fn look_in<T>(
-        &self,
-        snapshot: Timestamp,
-        found: impl FnOnce(&Manifest, &BTreeMap<String, Option<Arc<EarlierTable>>>) -> T,
-    ) -> T {
+    pub(crate) fn look_in<T>(&self, snapshot: Timestamp, found: impl FnOnce(&Manifest, &Earlier) -> T) -> T {
         let manifest = self.manifest.lock();
         let mut others = BTreeMap::new();
         // The oldest change that the snapshot does not have comes last.
@@ -116,6 +122,16 @@ impl Current {
         while undos.front().is_some_and(|undo| undo.at <= oldest) {
             undos.pop_front();
         }
+    }
+
+    /// Returns true if the manifest on disk may name keyspaces that transactions have dropped.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.is_unwritten.load(Ordering::Acquire)
+    }
+
+    /// Notes that the manifest was written, by somebody who may replace it.
+    pub(crate) fn note_written(&self) {
+        self.is_unwritten.store(false, Ordering::Release);
     }
 
     /// Makes all commits durable by `sync` that the manifest rests on.
@@ -135,26 +151,28 @@ impl Current {
 
     /// Waits until nobody else replaces the manifest, and keeps others from it.
     pub(crate) fn replacing(&self) -> Replacing<'_> {
-        let one = self.replacing.lock();
+        self.replacing_with(self.replacing.lock())
+    }
+
+    /// Does the same as [`Current::replacing`], unless somebody else replaces the manifest.
+    pub(crate) fn try_replacing(&self) -> Option<Replacing<'_>> {
+        self.replacing.try_lock().map(|one| self.replacing_with(one))
+    }
+
+    fn replacing_with<'a>(&'a self, one: MutexGuard<'a, ()>) -> Replacing<'a> {
         let manifest = self.manifest.lock().clone();
         Replacing { current: self, manifest, _one: one }
     }
 }
 
 impl Replacing<'_> {
-    /// Puts a manifest in the place of the current one that has more tables, of these names: those of a transaction whose
-    /// commit `publish` publishes in the anchor, at this stamp. Look-ups find the tables from then on.
-    pub(crate) fn add(
-        &mut self,
-        next: Manifest,
-        names: impl Iterator<Item = String>,
-        at: Timestamp,
-        publish: impl FnOnce(),
-    ) {
+    /// Puts a manifest in the place of the current one that has the changes of a transaction, whose commit `publish` publishes
+    /// in the anchor, at this stamp. `tables` are those that were others before. Look-ups find the changes from then on.
+    pub(crate) fn commit(&mut self, next: Manifest, tables: Earlier, at: Timestamp, publish: impl FnOnce()) {
         let mut manifest = self.current.manifest.lock();
         manifest.clone_from(&next);
         self.current.is_ahead.store(true, Ordering::Relaxed);
-        let tables = names.map(|name| (name, None)).collect();
+        self.current.is_unwritten.store(true, Ordering::Release);
         self.current.undos.lock().push_back(Undo { at, tables });
         publish();
         self.manifest = next;
@@ -182,7 +200,7 @@ impl Replacing<'_> {
         // Without a stamp all snapshots have the change.
         let at = stamping.as_ref().map_or(Timestamp::ZERO, |stamping| stamping.closes_at);
         if at > Timestamp::ZERO {
-            let tables = undo((&self.manifest, &handles), (&next, &core.handles()));
+            let tables = undo((&self.manifest, &handles), (&next, &core.handles()), |_| false);
             if !tables.is_empty() {
                 self.current.undos.lock().push_back(Undo { at, tables });
             }

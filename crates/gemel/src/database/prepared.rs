@@ -64,14 +64,16 @@ impl Database {
     /// Keeps the keyspaces of the table or keyspace `name` from being used by prepared transactions while they are
     /// changed.
     pub(super) fn block_prepared(&self, ids: &[KeyspaceId], name: &str) -> Result<Blocked<'_>> {
-        let outdated = |name: &str| {
-            Error::Outdated(format!(
-                "{name:?} is being changed, so a transaction that used it can't be prepared: begin a new transaction, and \
-                 get the table again"
-            ))
-        };
-        self.inner.core.prepared.block(ids, name, outdated)
+        self.inner.core.prepared.block(ids, name, being_changed)
     }
+}
+
+/// Returns the error for a transaction that can't be prepared because the table or keyspace `name` is being changed.
+pub(super) fn being_changed(name: &str) -> Error {
+    Error::Outdated(format!(
+        "{name:?} is being changed, so a transaction that used it can't be prepared: begin a new transaction, and get the \
+         table again"
+    ))
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use crate::coordinator::Coordinator;
 use crate::error::Result;
+use crate::files::fail_point;
 use crate::ids::KeyspaceId;
+use crate::keyspace::Engine;
 use crate::order::clock::Timestamp;
 use parking_lot::Mutex;
 
@@ -19,30 +21,45 @@ pub(super) struct Retired {
 pub(super) struct RetiredKeyspaces(Mutex<Vec<Retired>>);
 
 impl RetiredKeyspaces {
-    /// Frees dropped keyspaces, unless a running transaction needs them. Those that stay wait for the housekeeper.
-    pub(super) fn retire(&self, core: &Coordinator, dropped: impl Iterator<Item = Retired>) -> Result<()> {
+    /// Frees dropped keyspaces, unless a running transaction needs them. Those on disk stay unless `write` returns true:
+    /// then no manifest on disk names them.
+    pub(super) fn retire(
+        &self,
+        core: &Coordinator,
+        dropped: impl Iterator<Item = Retired>,
+        write: impl FnOnce() -> bool,
+    ) -> Result<()> {
         // Nobody else frees them meanwhile: they are free when this returns.
         let mut retired = self.0.lock();
         retired.extend(dropped);
-        free_some(core, &mut retired)
+        free_some(core, &mut retired, write)
     }
 
-    /// Frees the dropped keyspaces that no running transaction needs any more, unless a drop is doing that. Reports no
-    /// error: the next opening removes files that stay.
-    pub(super) fn free(&self, core: &Coordinator) {
+    /// Adds dropped keyspaces, which the next call of another function frees.
+    pub(super) fn add(&self, dropped: impl Iterator<Item = Retired>) {
+        self.0.lock().extend(dropped);
+    }
+
+    /// Does the same as [`RetiredKeyspaces::retire`], unless a drop is doing that.
+    pub(super) fn free(&self, core: &Coordinator, write: impl FnOnce() -> bool) {
         if let Some(mut retired) = self.0.try_lock() {
-            let _ = free_some(core, &mut retired);
+            let _ = free_some(core, &mut retired, write);
         }
     }
 }
 
-fn free_some(core: &Coordinator, retired: &mut Vec<Retired>) -> Result<()> {
+fn free_some(core: &Coordinator, retired: &mut Vec<Retired>, write: impl FnOnce() -> bool) -> Result<()> {
     if retired.is_empty() {
         return Ok(());
     }
     // No transaction has an older snapshot now or later, but for those that have expired and find out by themselves.
     let oldest = core.watermark(0);
-    let free = retired.extract_if(.., |retired| retired.until <= oldest);
+    let is_due = |retired: &Retired| retired.until <= oldest;
+    let on_disk = |retired: &Retired| retired.engine == Engine::Disk.index();
+    // A manifest that names a keyspace needs its files.
+    let may_free_files = retired.iter().any(|retired| is_due(retired) && on_disk(retired)) && write();
+    fail_point("catalog.freeing");
+    let free = retired.extract_if(.., |retired| is_due(retired) && (may_free_files || !on_disk(retired)));
     let freed = free.map(|Retired { engine, id, .. }| core.engines[engine].drop_keyspace(id));
     // An error of one must not keep the others.
     freed.fold(Ok(()), Result::and)

@@ -166,6 +166,11 @@ impl Schema {
         Ok(Altered { schema: next, rows_change, not_null })
     }
 
+    /// Returns true if `newer`, which changes have made of this schema, has rows of the same form.
+    pub(crate) fn has_same_rows(&self, newer: &Self) -> bool {
+        self.older.len() == newer.older.len()
+    }
+
     /// Returns the columns as they are in new rows.
     pub(super) fn stored(&self) -> Vec<OldColumn> {
         self.columns.iter().enumerate().map(|(at, column)| column.stored(at)).collect()

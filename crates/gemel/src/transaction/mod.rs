@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod age_tests;
 mod cursor;
+mod ddl;
 mod draw;
 mod each;
 mod given;
@@ -11,7 +12,6 @@ mod large_tests;
 mod locking;
 #[cfg(test)]
 mod locking_tests;
-mod new_tables;
 mod own;
 mod prepare;
 mod range;
@@ -22,7 +22,7 @@ mod scanned;
 mod view;
 mod writes;
 
-use crate::coordinator::{Coordinator, Failure, Outcome};
+use crate::coordinator::{Coordinator, Failure, MANY_ROWS, Outcome};
 use crate::engine::Handle;
 use crate::error::{Error, Result};
 use crate::ids::{KeyspaceId, MAX_ENGINES};
@@ -36,9 +36,9 @@ use crate::order::active::{Count, Seat};
 use crate::order::clock::Timestamp;
 use crate::pending::{Room, key_bytes, view_bytes};
 use crate::ticket::Ticket;
+use ddl::Ddl;
+pub(crate) use ddl::{Changed, Fate, Withdraw};
 use given::{checked_key, checked_keys};
-use new_tables::NewTables;
-pub(crate) use new_tables::Withdraw;
 use savepoint::Savepoints;
 use scanned::{ScannedViews, Walk};
 use std::cell::Cell;
@@ -84,10 +84,13 @@ impl Seen {
     }
 }
 
-/// The catalog, for transactions that make tables.
+/// The catalog, for transactions that change it.
 pub(crate) trait Maker: Withdraw {
-    /// Commits a transaction. Its tables appear with its rows.
+    /// Commits a transaction. Its changes appear with its rows.
     fn commit(&self, transaction: &mut Transaction) -> Result<Outcome, Failure>;
+
+    /// Frees what the transaction has dropped, after its end.
+    fn clean_up(&self);
 }
 
 /// A running transaction. Dropping it rolls it back. It may move between threads.
@@ -129,8 +132,8 @@ pub struct Transaction {
     /// Number of walks.
     walks: u64,
     savepoints: Savepoints,
-    /// The tables that the transaction has made.
-    pub(crate) tables: NewTables<dyn Maker>,
+    /// The changes of the catalog that the transaction has made.
+    pub(crate) ddl: Ddl<dyn Maker>,
     /// Bytes that the transaction may hold.
     room: Room,
     pub(crate) trace: Option<Box<Trace>>,
@@ -206,7 +209,7 @@ impl Transaction {
             walk: None,
             walks: 0,
             savepoints: Savepoints::default(),
-            tables: NewTables::default(),
+            ddl: Ddl::default(),
             room: Room::new(),
             trace,
             failed: None,
@@ -483,10 +486,28 @@ impl Transaction {
         Ok(())
     }
 
-    /// Writes to the new table whose rows are in this keyspace, so the transaction's record in the log says that the table
-    /// is there. The write deletes a key that no row has.
-    pub(crate) fn mark_new(&mut self, rows: &Keyspace) -> Result<()> {
-        self.write(rows, Key::new(&[0]), None, Handle::None)
+    /// Writes to the mark of the transaction's changes of the catalog, so its record in the log says that they are made.
+    /// The write deletes a key that is not there.
+    pub(crate) fn mark(&mut self, mark: &Keyspace) -> Result<()> {
+        self.write(mark, Key::new(&[0]), None, Handle::None)
+    }
+
+    /// Makes the commit fail if another transaction commits a write of a table since this one has read it, or since now
+    /// if it has not. `rows` is the keyspace of its rows.
+    pub(crate) fn take_table(&mut self, rows: &Keyspace) -> Result<()> {
+        self.make_room_for_read(&Key::new(&[]), true, false)?;
+        self.end_walk();
+        let (engine, keyspace) = (rows.engine_index(), rows.id);
+        let read = self.views.range((keyspace, Key::new(&[]))..).take_while(|(place, _)| place.0 == keyspace);
+        let read = read.map(|(_, at)| *at).chain(self.scanned.oldest(keyspace)).min();
+        let since = match read {
+            Some(at) => at,
+            None => self.snapshot(engine)?,
+        };
+        self.see(Seen::Range { engine, keyspace, range: KeyRange::ALL, since });
+        // The range may be large, so it is validated before the commit draws its timestamps.
+        self.seen_rows += MANY_ROWS;
+        Ok(())
     }
 
     /// Commits the transaction. Others see its writes at once; the ticket resolves when they are durable. The ticket of
@@ -496,15 +517,16 @@ impl Transaction {
     /// A retryable error ([`Error::is_retryable`]): a conflict with another transaction, [`Error::TooOld`], or
     /// [`Error::Moved`]. [`Error::Capacity`] if the memory engine is full or the writes exceed 1 GiB;
     /// [`Error::DiskFull`]; [`Error::Poisoned`]; [`Error::Outdated`] if a table that it wrote was dropped or changed;
-    /// [`Error::Usage`] if the transaction failed earlier, or the database is closed. After an error the transaction has
-    /// changed nothing.
+    /// [`Error::Usage`] if the transaction failed earlier, or the database is closed; [`Error::Io`] if it changes the
+    /// catalog and the manifest can't be written. After an error the transaction has changed nothing.
     pub fn commit(mut self) -> Result<Ticket> {
         if self.failed.is_some() {
             return Err(already_failed("committed"));
         }
         let core = Arc::clone(&self.core);
         let rows = self.writes.len();
-        let outcome = match self.tables.maker() {
+        let maker = self.ddl.maker();
+        let outcome = match &maker {
             Some(maker) => maker.commit(&mut self),
             None => core.commit(&mut self, None),
         };
@@ -515,6 +537,9 @@ impl Transaction {
             Ok(Outcome { count, ticket }) => {
                 core.active.end(self.seat, count);
                 core.collect(rows);
+                if let Some(maker) = maker {
+                    maker.clean_up();
+                }
                 Ok(ticket)
             }
             Err((count, error)) => Err(self.end_failed(count, error)),

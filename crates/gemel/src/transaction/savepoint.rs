@@ -33,8 +33,8 @@ struct Open {
     number: u64,
     /// Number of locks that the transaction held at the savepoint.
     locks: usize,
-    /// Number of tables that the transaction had made at the savepoint.
-    tables: usize,
+    /// Number of changes of the catalog that the transaction had made at the savepoint.
+    changes: usize,
     /// Keys written between this savepoint and the next one, and the transaction's own write of each before; none if
     /// there was no such write.
     before: BTreeMap<Place, Option<Value>>,
@@ -93,9 +93,9 @@ impl Savepoints {
     }
 
     /// Adds a savepoint without a note.
-    fn begin(&mut self, number: u64, locks: usize, tables: usize) {
+    fn begin(&mut self, number: u64, locks: usize, changes: usize) {
         self.bytes += OPEN_BYTES;
-        self.open.push(Open { number, locks, tables, before: BTreeMap::new() });
+        self.open.push(Open { number, locks, changes, before: BTreeMap::new() });
     }
 
     /// Notes that a key is being written. Must be called after each write while there is a savepoint.
@@ -144,13 +144,13 @@ impl Transaction {
         self.make_room_for_savepoint()?;
         self.savepoints.last += 1;
         let number = self.savepoints.last;
-        self.savepoints.begin(number, self.locks.len(), self.tables.len());
+        self.savepoints.begin(number, self.locks.len(), self.ddl.len());
         Ok(Savepoint { owner: self.core.owner, transaction: self.seat.number, number })
     }
 
     /// Undoes all writes since the savepoint, in all keyspaces, and frees their memory. The savepoint stays; those made
-    /// after it are gone. So are the tables that the transaction has made since then
-    /// ([`Database::create_table_in`](crate::Database::create_table_in)).
+    /// after it are gone. So are the changes of tables that the transaction has made since then
+    /// ([`Database::create_table_in`](crate::Database::create_table_in) and its like).
     ///
     /// Reads are not undone: the transaction's later steps may follow from them. So the commit of a serializable
     /// transaction still fails if something that was read has changed, and so does that of a transaction that called
@@ -158,12 +158,12 @@ impl Transaction {
     ///
     /// # Errors
     /// [`Error::Usage`] if the savepoint belongs to another transaction, or is gone, or the transaction failed earlier, or
-    /// if a ticket's callback would drop a table. Then nothing is undone.
+    /// if a ticket's callback would undo a change of tables. Then nothing is undone.
     pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
         let position = self.position(savepoint)?;
         let open = self.savepoints.open.get(position);
-        let (locks, tables) = open.map_or((0, 0), |open| (open.locks, open.tables));
-        if tables < self.tables.len() {
+        let (locks, changes) = open.map_or((0, 0), |open| (open.locks, open.changes));
+        if changes < self.ddl.len() {
             may_wait()?;
         }
         let mut undone = self.savepoints.open.split_off(position);
@@ -177,9 +177,9 @@ impl Transaction {
                 Some(value) => self.writes.replace(&place, value),
             }
         }
-        self.savepoints.begin(savepoint.number, locks, tables);
+        self.savepoints.begin(savepoint.number, locks, changes);
         self.release_locks(locks);
-        self.tables.keep(tables);
+        self.ddl.keep(changes);
         self.writes.shrink();
         self.give_room_back();
         Ok(())

@@ -42,6 +42,12 @@ impl ScannedViews {
         if self.ends.is_empty() { None } else { self.at(&(*keyspace, key.clone(), false)) }
     }
 
+    /// Returns the oldest snapshot of a part of a keyspace that was scanned.
+    pub(super) fn oldest(&self, keyspace: KeyspaceId) -> Option<Timestamp> {
+        let ends = self.ends.range((keyspace, Key::new(&[]), false)..);
+        ends.take_while(|((of, ..), _)| *of == keyspace).filter_map(|(_, view)| *view).min()
+    }
+
     fn at(&self, end: &ScanEnd) -> Option<Timestamp> {
         self.ends.range(..=end).next_back().and_then(|(_, view)| *view)
     }

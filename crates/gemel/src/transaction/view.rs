@@ -29,7 +29,7 @@ impl Transaction {
                 keyspace.name()
             )));
         }
-        Ok(())
+        self.ddl.check(keyspace)
     }
 
     /// Returns the handle to read through: if the keyspace was moved before the transaction began, that of its new place.

@@ -1,5 +1,6 @@
 //! The database of the crashes, and the places of its rows.
 
+use gemel::row::{ColumnType, Schema};
 use gemel::{
     CommitStamps, Compression, Database, Durability, Engine, Keyspace, LogMode, Options, Transaction,
 };
@@ -12,6 +13,8 @@ pub(crate) const MONEY: u64 = 1000;
 pub(crate) const KEPT: u64 = 10;
 /// Number under which links of the chain are acknowledged, behind those of the workers.
 pub(crate) const CHAIN: u64 = WORKERS;
+/// Number under which copies of the table are acknowledged.
+pub(crate) const COPIES: u64 = CHAIN + 1;
 /// Links of the chain that stay.
 pub(crate) const LINKS: u64 = 64;
 
@@ -62,6 +65,14 @@ pub(crate) fn bank(path: &Path, options: Options) -> gemel::Result<Bank> {
 
 pub(crate) fn number(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(bytes.try_into().unwrap())
+}
+
+/// Name of the table that is copied into another one again and again, which then has its name.
+pub(crate) const COPIED: &str = "copied";
+
+/// The schema of that table: a row has the number of the copy that came with it.
+pub(crate) fn copied() -> Schema {
+    Schema::new().column("id", ColumnType::I64).primary_key(["id"]).index("by_id", ["id"])
 }
 
 /// A cheap generator: the test needs variety, not quality.

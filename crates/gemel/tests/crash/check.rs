@@ -1,7 +1,10 @@
 //! The state that a killed process leaves, compared with what it has acknowledged.
 
-use super::bank::{ACCOUNTS, Bank, CHAIN, KEPT, LINKS, MONEY, WORKERS, bank, last_link, number, place};
+use super::bank::{
+    ACCOUNTS, Bank, CHAIN, COPIED, COPIES, KEPT, LINKS, MONEY, WORKERS, bank, last_link, number, place,
+};
 use super::promise::Promise;
+use gemel::row::RowRange;
 use gemel::{Direction, Isolation, Options, Transaction};
 use std::collections::{HashMap, HashSet};
 use std::ops::{Bound, ControlFlow};
@@ -43,6 +46,31 @@ fn check_chain(bank: &Bank, reader: &mut Transaction, promised: u64, found: &mut
         }
     }
     found.there += last;
+}
+
+/// Checks that the table that is copied is there with the rows of the last copy, and nothing of another one.
+fn check_copies(bank: &Bank, reader: &mut Transaction, promised: u64, found: &mut Found) {
+    let counted = [&bank.hot, &bank.cold]
+        .map(|space| reader.get(space, COPIED.as_bytes()).unwrap().map_or(0, |bytes| number(&bytes)));
+    let done = counted[0];
+    if done < promised {
+        found.lost.push(format!("copy {promised} acknowledged, {done} is the last"));
+    }
+    let (mut ids, tables) = (Vec::new(), bank.db.tables_in(reader).unwrap().len());
+    if done > 0 {
+        let table = bank.db.table_in(reader, COPIED).unwrap();
+        table.verify(reader).unwrap();
+        let all = table.scan(reader, &RowRange::all(), Direction::Forward, |row| {
+            ids.push(row.int(0)? as u64);
+            Ok(ControlFlow::Continue(()))
+        });
+        all.unwrap();
+    }
+    let expected: Vec<u64> = (done.saturating_sub(KEPT) + 1..=done).collect();
+    if counted[1] != done || ids != expected || tables != usize::from(done > 0) {
+        found.partial.push(format!("copies {counted:?}, rows {ids:?} in one of {tables} tables"));
+    }
+    found.there += done;
 }
 
 /// Checks what became of prepared transactions. Those that are undecided for long are decided here.
@@ -130,6 +158,8 @@ pub(crate) fn check(
     }
     let promised = acknowledged.get(&CHAIN).copied().unwrap_or(0);
     check_chain(&bank, &mut reader, promised, &mut found);
+    let promised = acknowledged.get(&COPIES).copied().unwrap_or(0);
+    check_copies(&bank, &mut reader, promised, &mut found);
     let mut money = Some(0_u64);
     for account in 0..ACCOUNTS {
         let value = reader.get(bank.home(account), format!("account/{account}").as_bytes()).unwrap();

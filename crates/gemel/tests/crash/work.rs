@@ -1,7 +1,10 @@
 //! The work of the processes that are killed.
 
-use super::bank::{ACCOUNTS, Bank, CHAIN, KEPT, MONEY, WORKERS, bank, last_link, next, number, place};
+use super::bank::{
+    ACCOUNTS, Bank, CHAIN, COPIED, COPIES, KEPT, MONEY, WORKERS, bank, copied, last_link, next, number, place,
+};
 use super::promise::Promise;
+use gemel::row::{RowRange, Value};
 use gemel::{Database, Engine, Isolation, Options};
 use std::io::Write;
 use std::path::Path;
@@ -38,6 +41,46 @@ fn keep_moving(db: &Database) {
             std::thread::sleep(Duration::from_millis(3));
             db.move_keyspace("moving", engine).unwrap();
         }
+    }
+}
+
+/// Copies a table into a new one again and again, adds a row, drops the old one, and gives the new one its name. Counts that
+/// in both engines. Every third copy truncates the old one instead, and fills it again.
+fn keep_copying(bank: &Bank) {
+    let Bank { db, hot, cold, .. } = bank;
+    loop {
+        let done = db.run(Isolation::Snapshot, |transaction| {
+            let done = transaction.get(hot, COPIED.as_bytes())?.map_or(0, |bytes| number(&bytes)) + 1;
+            let mut ids = Vec::new();
+            if done > 1 {
+                let old = db.table_in(transaction, COPIED)?;
+                let mut rows = old.cursor(transaction, &RowRange::all())?;
+                while let Some(row) = rows.next(transaction)? {
+                    ids.push(row.int(0)?);
+                }
+            }
+            ids.push(i64::try_from(done).unwrap());
+            let new = if done % 3 == 0 {
+                db.truncate_table_in(transaction, COPIED)?
+            } else {
+                let home = if done % 2 == 0 { Engine::Memory } else { Engine::Disk };
+                db.create_table_in(transaction, "copy", home, copied())?
+            };
+            for id in ids.iter().rev().take(KEPT as usize) {
+                new.insert(transaction, &[Value::Int(*id)])?;
+            }
+            if done % 3 != 0 {
+                if done > 1 {
+                    db.drop_table_in(transaction, COPIED)?;
+                }
+                db.rename_table_in(transaction, "copy", COPIED)?;
+            }
+            for space in [hot, cold] {
+                transaction.put(space, COPIED.as_bytes(), &done.to_be_bytes())?;
+            }
+            Ok(done)
+        });
+        print(format_args!("ack {COPIES} {}", done.unwrap()));
     }
 }
 
@@ -99,6 +142,7 @@ pub(crate) fn work(path: &Path, options: Options, seed: u64, fat: bool) {
         if !fat {
             scope.spawn(|| keep_house(&bank.db));
             scope.spawn(|| keep_moving(&bank.db));
+            scope.spawn(|| keep_copying(&bank));
         }
         for _ in 0..CHAINERS {
             scope.spawn(|| extend_chain(&bank));
