@@ -397,8 +397,8 @@ fn name_of(path: &Path) -> Result<String> {
 }
 
 /// Links the files of all trees, and takes the catalog and the logs' ends afterwards. No keyspace is made meanwhile, so
-/// the logs have no record of a keyspace that the catalog lacks. No transaction that changes the catalog commits meanwhile
-/// either: one whose changes are not in the catalog is not before the ends.
+/// the logs have no record of a keyspace that the catalog lacks. No transaction that changes the catalog commits
+/// meanwhile either: one whose changes are not in the catalog is not before the ends.
 fn link(inner: &Inner) -> Result<Source> {
     remove_links(&inner.path)?;
     let links = inner.path.join(LINKS);

@@ -83,8 +83,8 @@ pub(crate) struct Outcome {
 
 pub(crate) type Failure = (Count, Error);
 
-/// Puts the changes that a transaction has made into the catalog. Called with the commit's stamp in the anchor, and with
-/// what publishes the stamp, which it must call.
+/// Puts the changes that a transaction has made into the catalog. Called with the commit's stamp in the anchor, and
+/// with what publishes the stamp, which it must call.
 pub(crate) type Appear<'a> = &'a mut dyn FnMut(Timestamp, &mut dyn FnMut());
 
 /// A commit's presence in an engine, from [`Engine::enter`] on.
@@ -396,8 +396,8 @@ impl Coordinator {
 
     /// Sorts the writes by engine, and adds those to twins. A serializable transaction takes part in each engine where
     /// it read, even without a write, because its commit needs a place in that engine's order. A transaction that takes
-    /// part in two engines also takes part in the anchor, which relates their orders. One that has changed the catalog takes
-    /// part in all, as all changes of the catalog do. Its writes to what it has dropped are left out.
+    /// part in two engines also takes part in the anchor, which relates their orders. One that has changed the catalog
+    /// takes part in all, as all changes of the catalog do. Its writes to what it has dropped are left out.
     fn parts(&self, transaction: &mut Transaction) -> Vec<Part> {
         let mut writes: [Vec<Write>; MAX_ENGINES] = Default::default();
         let mut touched = [false; MAX_ENGINES];

@@ -16,8 +16,8 @@ pub enum Conflict {
     Write,
     /// Another transaction is committing a write of the same key at this moment; or holds its lock
     /// ([`Transaction::get_locked`](crate::Transaction::get_locked)); or is prepared and undecided, and wrote it or has
-    /// read it ([`Transaction::prepare`](crate::Transaction::prepare)). Or it makes a table of the same name, or changes or
-    /// drops the table ([`Database::drop_table_in`](crate::Database::drop_table_in)).
+    /// read it ([`Transaction::prepare`](crate::Transaction::prepare)). Or it makes a table of the same name, or
+    /// changes or drops the table ([`Database::drop_table_in`](crate::Database::drop_table_in)).
     Locked,
     /// Another transaction wrote something that this one had read, after this one's snapshot. Only reads of a
     /// serializable transaction, [`Transaction::get_for_update`](crate::Transaction::get_for_update), and drops and

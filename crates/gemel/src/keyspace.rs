@@ -83,7 +83,8 @@ pub(crate) enum Standing {
     Truncated,
     /// All that the successor allows, to transactions from before `closed`: the table has other columns now.
     Altered,
-    /// Reads, to transactions from before `closed`: a column that the handle takes for nullable is not any more.
+    /// Reads, to transactions from before `closed`: a column that the handle takes for nullable is not any more, or the
+    /// table has other columns and other indexes now.
     Tightened,
     /// All that the successor allows: the keyspace of an index, whose entries are all there now. Who writes through the
     /// handle need not know that.
@@ -351,7 +352,8 @@ impl Keyspace {
                 )
             }
             Standing::Tightened => format!(
-                "columns of {name:?} are not nullable any more: get the table again, for a new transaction"
+                "columns of {name:?} are not nullable any more, or its columns and indexes were changed at once: \
+                 get the table again, for a new transaction"
             ),
             Standing::Leaving => return self.leaving(),
             Standing::Moved => return Error::Moved(name.into()),

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// The format that this version writes, and the newest that it reads. Format 1 had no incarnations and no compression,
 /// format 2 no descending columns of keys, format 3 no included columns of indexes, format 4 no defaults of added columns
-/// and no earlier columns that have another type now or other nulls, format 5 no tables that transactions make, format 6 no
-/// other changes of transactions.
+/// and no earlier columns that have another type now or other nulls, format 5 no tables that transactions make, format
+/// 6 no other changes of transactions.
 pub(crate) const FORMAT: u32 = 7;
 pub(crate) const FILE: &str = "gemel.manifest";
 /// Name of the file that an interrupted replacement leaves behind.
@@ -315,8 +315,8 @@ impl Manifest {
         gone
     }
 
-    /// Makes the changes of those transactions that have committed, by their marks. Returns the keyspaces that are gone,
-    /// and those that did not come.
+    /// Makes the changes of those transactions that have committed, by their marks. Returns the keyspaces that are
+    /// gone, and those that did not come.
     pub(crate) fn decide(&mut self, has_committed: impl Fn(KeyspaceId) -> bool) -> Vec<KeyspaceEntry> {
         let changes = std::mem::take(&mut self.committing);
         let decided = changes.into_iter().flat_map(|change| {
@@ -406,7 +406,8 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
-    /// Makes changes of the new tables of format 6. Their keyspaces were unfinished, and those of their rows were the marks.
+    /// Makes changes of the new tables of format 6. Their keyspaces were unfinished, and those of their rows were the
+    /// marks.
     fn read_new_tables(&mut self) {
         for table in std::mem::take(&mut self.new_tables) {
             let Some(&mark) = table.keyspaces.first() else { continue };

@@ -152,8 +152,8 @@ pub(crate) fn recover(
     if is_copy {
         manifest.renew(&ends);
     }
-    // A transaction that changes the catalog is the first one to write to its mark, and does so in any case. So a record that
-    // writes to it says that the transaction has committed. By now the log is durable up to its end.
+    // A transaction that changes the catalog is the first one to write to its mark, and does so in any case. So a
+    // record that writes to it says that the transaction has committed. By now the log is durable up to its end.
     let has_changes = !manifest.committing.is_empty();
     let gone = manifest.decide(|mark| known.is_marked(mark));
     let has_new_form = manifest.set_compression(options.compression);

@@ -88,8 +88,8 @@ impl Ticket {
     /// whose commit panicked. There it delays all other commits, so it should be short. It must not wait for another
     /// thread that commits. Calls that would wait for the log return [`Error::Usage`] there: [`Ticket::wait`],
     /// [`Database::run`](crate::Database::run), [`Database::sync`](crate::Database::sync), checkpoints, backups, all changes
-    /// of tables and keyspaces, the commit of a transaction that has changed the catalog, and others while the write buffers or the
-    /// log's buffer are full. So do locking reads that may wait.
+    /// of tables and keyspaces, the commit of a transaction that has changed the catalog, and others while the write
+    /// buffers or the log's buffer are full. So do locking reads that may wait.
     ///
     /// With [`Options::gather`](crate::Options::gather) the log may wait for more commits before it writes this one.
     pub fn on_done(self, callback: impl FnOnce(Result<()>) + Send + 'static) {

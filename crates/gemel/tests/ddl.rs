@@ -571,9 +571,9 @@ fn commits_that_make_tables_race_with_all_that_changes_the_manifest() {
 const DIRECTORY: &str = "GEMEL_DDL_DIRECTORY";
 const ACTION: &str = "GEMEL_DDL_ACTION";
 
-/// The place where a process is killed: a fail point, or the so-manieth replacement of a file from that of the manifest on
-/// that the commit writes; what it does; true if the table and the rows must be there
-/// afterwards, false if they must not, none if they may be.
+/// The place where a process is killed: a fail point, or the so-manieth replacement of a file from that of the manifest
+/// on that the commit writes; what it does; true if the table and the rows must be there afterwards, false if they must
+/// not, none if they may be.
 const DEATHS: &[(&str, &str, Option<bool>)] = &[
     ("ddl.before_manifest", "commit", Some(false)),
     ("rename+0", "commit", Some(false)),

@@ -13,8 +13,10 @@
 //! backup of it that got more rows. `altered` is the first one with format 5 of the manifest: columns have defaults for
 //! earlier rows, other types and other nulls than these have; `altered-copied` is a backup of it that got more rows.
 //! `created` is the first one with format 6 of the manifest: transactions made tables just before the process was killed, of
-//! which one has committed; `created-copied` is a backup of it to which the same happened. To add those of a new version:
-//! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
+//! which one has committed; `created-copied` is a backup of it to which the same happened. `changed` is the first one
+//! with format 7: these transactions also dropped, renamed and truncated tables; `changed-copied` is a backup of it to
+//! which the same happened. To add those of a new version: `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p
+//! gemel --test golden -- --ignored`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -141,11 +143,62 @@ fn created(engine: Engine, is_committed: bool) -> String {
     format!("created in {}{}", engine.name(), if is_committed { "" } else { " in vain" })
 }
 
-/// Lets a transaction make a table in each engine, and write a row to each of them and of the others.
+/// Returns the name of a table that a transaction changed just before the process was killed.
+fn changed(engine: Engine, what: &str) -> String {
+    format!("{what} in {}", engine.name())
+}
+
+/// Makes the tables that transactions change, with a row each.
+fn make_changed(db: &Database) {
+    for engine in ENGINES {
+        for what in ["dropped", "to rename", "truncated", "kept"] {
+            let table = db.create_table(&changed(engine, what), engine, schema()).unwrap();
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            table.insert(&mut transaction, &values(1, &parts(1))).unwrap();
+            transaction.commit().unwrap().wait().unwrap();
+        }
+    }
+}
+
+/// Returns the numbers of the rows of a table.
+fn ids(db: &Database, name: &str) -> Vec<i64> {
+    let (mut ids, table) = (Vec::new(), db.table(name).unwrap());
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    table.verify(&mut transaction).unwrap();
+    let each = |row: gemel::row::RowView<'_>| {
+        ids.push(row.int(0)?);
+        Ok(ControlFlow::Continue(()))
+    };
+    table.scan(&mut transaction, &RowRange::all(), Direction::Forward, each).unwrap();
+    ids
+}
+
+fn check_changed(db: &Database) {
+    for engine in ENGINES {
+        assert!(["dropped", "to rename"].iter().all(|what| db.table(&changed(engine, what)).is_err()));
+        assert_eq!(ids(db, &changed(engine, "renamed")), [1, CREATED]);
+        assert_eq!(ids(db, &changed(engine, "truncated")), [CREATED]);
+        assert_eq!(ids(db, &changed(engine, "kept")), [1]);
+    }
+}
+
+/// Lets a transaction make a table in each engine, change others, and write a row to each of them and of the others.
 fn create(db: &Database, is_committed: bool) -> Transaction {
     let mut transaction = db.begin(Isolation::Snapshot).unwrap();
     let id = CREATED + i64::from(!is_committed);
     for engine in ENGINES {
+        if is_committed {
+            let [gone, from, to, truncated] =
+                ["dropped", "to rename", "renamed", "truncated"].map(|what| changed(engine, what));
+            db.drop_table_in(&mut transaction, &gone).unwrap();
+            let renamed = db.rename_table_in(&mut transaction, &from, &to).unwrap();
+            let truncated = db.truncate_table_in(&mut transaction, &truncated).unwrap();
+            for table in [renamed, truncated] {
+                table.insert(&mut transaction, &values(id, &parts(id))).unwrap();
+            }
+        } else {
+            db.drop_table_in(&mut transaction, &changed(engine, "kept")).unwrap();
+        }
         let new = created(engine, is_committed);
         let new = db.create_table_in(&mut transaction, &new, engine, schema()).unwrap();
         for table in [new, db.table(engine.name()).unwrap()] {
@@ -170,11 +223,14 @@ fn check_created(db: &Database) {
     }
 }
 
-/// Leaves a closed database as it is after a crash while two transactions make tables, one of which has committed.
+/// Leaves a closed database as it is after a crash while two transactions change the catalog, one of which has
+/// committed.
 fn crash(path: &Path, log: LogMode) {
     let directory = tempfile::tempdir().unwrap();
     let crashed = directory.path().join("crashed");
     let db = Database::open(path, options(log)).unwrap();
+    make_changed(&db);
+    // As long as it runs, no manifest with the changes of the other one is written.
     let running = create(&db, false);
     create(&db, true).commit().unwrap().wait().unwrap();
     copy_directory(path, &crashed);
@@ -363,13 +419,15 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         let (path, log) = (path.as_path(), *log);
         let version = path.parent().unwrap().file_name().unwrap();
         let is_one_of = |names: &[&str]| names.iter().any(|name| version == *name);
-        let is_created = is_one_of(&["created", "created-copied"]);
+        let is_changed = is_one_of(&["changed", "changed-copied"]);
+        let is_created = is_changed || is_one_of(&["created", "created-copied"]);
         let is_altered = is_created || is_one_of(&["altered", "altered-copied"]);
         let is_ordered = is_altered || is_one_of(&["covering", "covering-copied"]);
         let has_prepared = is_ordered || is_one_of(&["prepared", "prepared-copied"]);
         let is_compressed = has_prepared || is_one_of(&["compressed"]);
         let has_incarnations = has_prepared || is_one_of(&["incarnate", "incarnate-copied"]);
         let format = match (is_altered, is_ordered, is_compressed || has_incarnations) {
+            _ if is_changed => "gemel 7 ",
             _ if is_created => "gemel 6 ",
             (true, ..) => "gemel 5 ",
             (_, true, _) => "gemel 4 ",
@@ -378,7 +436,8 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         };
         let head = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
         assert!(head.starts_with(format), "{}", path.display());
-        assert_eq!(head.contains("\"new_tables\":"), is_created);
+        assert_eq!(head.contains("\"new_tables\":"), is_created && !is_changed);
+        assert_eq!(head.contains("\"committing\":"), is_changed);
         let report = gemel::check(path).unwrap();
         assert!(report.is_good(), "{report}");
         let db = Database::open_existing(path, Options::default()).unwrap();
@@ -392,6 +451,9 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
             }
             if is_created {
                 check_created(&db);
+            }
+            if is_changed {
+                check_changed(&db);
             }
             for engine in ENGINES {
                 let mut tables = vec![db.create_table(engine.name(), engine, schema()).unwrap()];
@@ -415,7 +477,7 @@ fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
         newest_segments_have_the_newest_format(path);
         prepared += u32::from(has_prepared);
     }
-    assert!(copies.len() >= 32 && prepared == 16, "{} databases are few", copies.len());
+    assert!(copies.len() >= 36 && prepared == 20, "{} databases are few", copies.len());
 }
 
 /// The files of the logs with their contents, by name. Zeros at the end are left out: an opening cuts them.

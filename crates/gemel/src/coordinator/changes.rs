@@ -111,9 +111,9 @@ impl Coordinator {
 
     /// Commits a transaction that changes the catalog: `leaving` are keyspaces that it drops.
     ///
-    /// From before its validation until its end nobody else commits a write of these, and no serializable reader of theirs
-    /// commits. Otherwise a row could come to a table that is dropped although the transaction has copied its rows, or a
-    /// reader could commit that comes neither before the transaction nor after it.
+    /// From before its validation until its end nobody else commits a write of these, and no serializable reader of
+    /// theirs commits. Otherwise a row could come to a table that is dropped although the transaction has copied its
+    /// rows, or a reader could commit that comes neither before the transaction nor after it.
     pub(crate) fn commit_change(
         &self,
         transaction: &mut Transaction,
@@ -123,8 +123,8 @@ impl Coordinator {
         // The commit has the stamp. No other change has one in the meantime. After a panic everything stays closed.
         let _one = self.stamping.lock();
         self.set_standing(leaving, Standing::Leaving);
-        // Odd until the end, so each commit looks at the keyspaces that it uses, also those of transactions that begin in
-        // between.
+        // Odd until the end, so each commit looks at the keyspaces that it uses, also those of transactions that begin
+        // in between.
         self.begin_count();
         fail_point("ddl.leaving");
         let outcome = self.commit(transaction, Some(appear));
@@ -142,8 +142,8 @@ impl Coordinator {
         }
     }
 
-    /// Closes the handles of keyspaces for good while the commit of a transaction is being published with the stamp `at`, and
-    /// gives others other names.
+    /// Closes the handles of keyspaces for good while the commit of a transaction is being published with the stamp
+    /// `at`, and gives others other names.
     pub(crate) fn close_by_commit(
         &self,
         at: Timestamp,
@@ -316,8 +316,8 @@ fn with(gate: Gate, keyspace: &Keyspace) -> Keyspace {
     Keyspace { gate: Arc::new(gate), ..keyspace.clone() }
 }
 
-/// Closes the handles of keyspaces that `standing` knows, in the list of newest handles, by a change with the stamp `born`.
-/// Those that stay open for others get newer handles.
+/// Closes the handles of keyspaces that `standing` knows, in the list of newest handles, by a change with the stamp
+/// `born`. Those that stay open for others get newer handles.
 fn close_some(
     keyspaces: &mut Vec<Keyspace>,
     standing: impl Fn(KeyspaceId) -> Option<Standing>,

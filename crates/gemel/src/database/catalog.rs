@@ -1,9 +1,8 @@
 //! The catalog: keyspaces, tables and their places in the manifest.
 
 use super::Database;
-use super::changes::taken;
 use super::current::{Earlier, EarlierTable};
-use crate::error::{Error, Result};
+use crate::error::{Conflict, Error, Result};
 use crate::ids::KeyspaceId;
 use crate::key::MAX_NAME_BYTES;
 use crate::keyspace::{Engine, Keyspace};
@@ -447,6 +446,11 @@ pub(super) fn check_free(manifest: &Manifest, name: &str, what: &str) -> Result<
             Err(Error::Usage(format!("{name:?} is {kind} already: choose another name for the {what}")))
         }
     }
+}
+
+/// Returns the error for a table or a name that another transaction changes. It may change nothing in the end.
+pub(super) fn taken(engine: Engine, name: &str) -> Error {
+    Error::Conflict { kind: Conflict::Locked, engine: engine.name(), keyspace: name.to_owned() }
 }
 
 /// Returns an error if a transaction makes something of this name, or gives something this name.

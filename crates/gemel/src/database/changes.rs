@@ -1,14 +1,14 @@
 //! Changes of existing tables and keyspaces: dropping, truncating, renaming (`DESIGN.md`, "Catalog").
 
-use super::catalog::{check_free, check_name, index_keyspace, no_table};
+use super::catalog::{check_free, check_name, index_keyspace, no_table, taken};
 use super::current::Replacing;
 use super::retired::Retired;
 use super::{Database, Inner};
 use crate::coordinator::{Coordinator, Stamping};
-use crate::error::{Conflict, Error, Result};
+use crate::error::{Error, Result};
 use crate::files::fail_point;
 use crate::ids::KeyspaceId;
-use crate::keyspace::{Engine, Keyspace, Standing};
+use crate::keyspace::{Keyspace, Standing};
 use crate::log::may_wait;
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
 #[cfg(doc)]
@@ -49,11 +49,6 @@ pub(super) fn check_unchanged(manifest: &Manifest, table: &TableEntry) -> Result
         return Err(taken(table.engine, &table.name));
     }
     Ok(())
-}
-
-/// Returns the error for a table or a name that another transaction changes. It may change nothing in the end.
-pub(super) fn taken(engine: Engine, name: &str) -> Error {
-    Error::Conflict { kind: Conflict::Locked, engine: engine.name(), keyspace: name.to_owned() }
 }
 
 pub(super) fn table_entry_mut<'m>(manifest: &'m mut Manifest, name: &str) -> Result<&'m mut TableEntry> {
@@ -277,8 +272,8 @@ impl Inner {
         self.retired.free(&self.core, || self.write_unwritten());
     }
 
-    /// Writes the manifest if the one on disk may name what transactions have dropped. Returns false if that is not possible
-    /// now.
+    /// Writes the manifest if the one on disk may name what transactions have dropped. Returns false if that is not
+    /// possible now.
     fn write_unwritten(&self) -> bool {
         // Who replaces the manifest may wait for space on the disk, and must not be waited for.
         !self.manifest.is_unwritten()
@@ -323,8 +318,8 @@ impl Inner {
         }
     }
 
-    /// Writes a manifest that follows the current one. A transaction's changes must not be in it while a power cut can still
-    /// take the transaction's rows, so the log is synced before.
+    /// Writes a manifest that follows the current one. A transaction's changes must not be in it while a power cut can
+    /// still take the transaction's rows, so the log is synced before.
     pub(super) fn write_next(&self, next: &Manifest) -> Result<()> {
         self.manifest.settle(|| self.core.logs.sync())?;
         next.write(&*self.files, &self.path)?;
@@ -350,6 +345,7 @@ mod tests {
     use crate::files::fail_point::{forget_here, on_fail_point, once_here};
     use crate::files::faulty::{FaultyFiles, Operation};
     use crate::key::Key;
+    use crate::keyspace::Engine;
     use crate::options::{Isolation, Options};
     use crate::record::{Group, Stamp};
     use crate::row::{ColumnType, IndexDef, Schema, Value};

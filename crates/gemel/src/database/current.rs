@@ -31,7 +31,8 @@ pub(crate) struct Current {
     is_unwritten: AtomicBool,
 }
 
-/// For names that meant something else after a change of the catalog: the table of that name before it, if there was one.
+/// For names that meant something else after a change of the catalog: the table of that name before it, if there was
+/// one.
 pub(super) type Earlier = BTreeMap<String, Option<Arc<EarlierTable>>>;
 
 /// Tables as they were before a change of the catalog. Kept while a running transaction may not have the change.
@@ -53,8 +54,8 @@ pub(crate) struct EarlierTable {
 /// Handles of keyspaces by number.
 type Handles = BTreeMap<KeyspaceId, Keyspace>;
 
-/// Returns the tables that are others after a change, by name: as they were before, or none for a new name. They are others
-/// also if `is_changed` says so.
+/// Returns the tables that are others after a change, by name: as they were before, or none for a new name. They are
+/// others also if `is_changed` says so.
 pub(super) fn undo(
     (before, handles): (&Manifest, &Handles),
     (after, handles_after): (&Manifest, &Handles),
@@ -166,8 +167,9 @@ impl Current {
 }
 
 impl Replacing<'_> {
-    /// Puts a manifest in the place of the current one that has the changes of a transaction, whose commit `publish` publishes
-    /// in the anchor, at this stamp. `tables` are those that were others before. Look-ups find the changes from then on.
+    /// Puts a manifest in the place of the current one that has the changes of a transaction, whose commit `publish`
+    /// publishes in the anchor, at this stamp. `tables` are those that were others before. Look-ups find the changes
+    /// from then on.
     pub(crate) fn commit(&mut self, next: Manifest, tables: Earlier, at: Timestamp, publish: impl FnOnce()) {
         let mut manifest = self.current.manifest.lock();
         manifest.clone_from(&next);

@@ -1,7 +1,7 @@
-//! Changes of the catalog within a transaction, together with its rows (`DESIGN.md`, "Changes of the catalog with rows").
+//! Changes of the catalog within a transaction (`DESIGN.md`, "Changes of the catalog with rows").
 
-use super::catalog::{check_name, kind_of, no_table};
-use super::changes::{check_unchanged, taken};
+use super::catalog::{check_name, kind_of, no_table, taken};
+use super::changes::check_unchanged;
 use super::current::{Replacing, undo};
 use super::prepared::being_changed;
 use super::retired::Retired;
@@ -25,23 +25,23 @@ use std::sync::{Arc, Weak};
 struct Catalog(Weak<Inner>);
 
 impl Database {
-    /// Makes a table within a transaction. The table and what the transaction writes appear together at the commit, in both
-    /// engines, or not at all, also after a crash. Until then the transaction alone has the table: [`Database::table_in`]
-    /// finds it there, and nobody else can use the handle. Transactions that began before the commit get
-    /// [`Error::TooOld`] for it.
+    /// Makes a table within a transaction. The table and what the transaction writes appear together at the commit, in
+    /// both engines, or not at all, also after a crash. Until then the transaction alone has the table:
+    /// [`Database::table_in`] finds it there, and nobody else can use the handle. Transactions that began before the
+    /// commit get [`Error::TooOld`] for it.
     ///
     /// A transaction can make several tables, and also drop, rename, truncate and alter some:
     /// [`Database::drop_table_in`], [`Database::rename_table_in`], [`Database::truncate_table_in`],
-    /// [`Database::drop_index_in`], [`Database::alter_table_in`]. All of it holds after the commit, and nothing of it after a
-    /// rollback, a conflict or a crash. A rollback to a savepoint undoes the changes since then. The transaction's own
-    /// look-ups ([`Database::table_in`], [`Database::tables_in`]) find what it has changed.
+    /// [`Database::drop_index_in`], [`Database::alter_table_in`]. All of it holds after the commit, and nothing of it
+    /// after a rollback, a conflict or a crash. A rollback to a savepoint undoes the changes since then. The
+    /// transaction's own look-ups ([`Database::table_in`], [`Database::tables_in`]) find what it has changed.
     ///
     /// Until the transaction ends, nobody else can make a table or keyspace of a name that it uses, or of an index
-    /// (`TABLE.INDEX`), nor change a table that it changes: they get a retryable [`Error::Conflict`]. Other changes of the
-    /// catalog are not part of any transaction.
+    /// (`TABLE.INDEX`), nor change a table that it changes: they get a retryable [`Error::Conflict`]. Other changes of
+    /// the catalog are not part of any transaction.
     ///
-    /// The calls wait for other changes of the catalog. So does the commit, which writes the manifest: it waits for the disk
-    /// and for a backup to begin. A rollback costs nothing of that, unless it follows a failed commit.
+    /// The calls wait for other changes of the catalog. So does the commit, which writes the manifest: it waits for the
+    /// disk and for a backup to begin. A rollback costs nothing of that, unless it follows a failed commit.
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {
@@ -64,11 +64,12 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Usage`] if the table exists, the schema is not valid, a keyspace has the name of the table or of one of its
-    /// indexes, or the transaction is read-only, failed earlier, or one of another database. A retryable error if another
-    /// transaction makes something of this name ([`Error::Conflict`]), or a table of this name was made or dropped after
-    /// this transaction began. [`Error::Capacity`] if the transaction has no room, or no number for a keyspace is left.
-    /// [`Error::Io`] if the files of a table on disk can't be made. Then the transaction is as before.
+    /// [`Error::Usage`] if the table exists, the schema is not valid, a keyspace has the name of the table or of one of
+    /// its indexes, or the transaction is read-only, failed earlier, or one of another database. A retryable error if
+    /// another transaction makes something of this name ([`Error::Conflict`]), or a table of this name was made or
+    /// dropped after this transaction began. [`Error::Capacity`] if the transaction has no room, or no number for a
+    /// keyspace is left. [`Error::Io`] if the files of a table on disk can't be made. Then the transaction is as
+    /// before.
     pub fn create_table_in(
         &self,
         transaction: &mut Transaction,
@@ -93,15 +94,16 @@ impl Database {
         self.table_in(transaction, name)
     }
 
-    /// Drops a table within a transaction, with its rows and indexes ([`Database::create_table_in`]). The transaction itself
-    /// can't use the table any more, and can make a new one of its name.
+    /// Drops a table within a transaction, with its rows and indexes ([`Database::create_table_in`]). The transaction
+    /// itself can't use the table any more, and can make a new one of its name.
     ///
     /// The drop is a write of the whole table, so the first committer wins, as for rows. If another transaction has
-    /// committed a write of the table since the snapshot of this one, or holds the lock of a row, the commit fails with a
-    /// retryable error. At [`Isolation::ReadCommitted`] the transaction's oldest read of a part of the table counts, or this
-    /// call if there was none. So a transaction that copies a table and then drops it loses no row. Others read and write
-    /// the table until the commit; during the commit their writes get a retryable error. Afterwards it is the same as
-    /// after [`Database::drop_table`].
+    /// committed a write of the table since the snapshot of this one, or holds the lock of a row, the commit fails with
+    /// a retryable error. At [`Isolation::ReadCommitted`] the transaction's oldest read of a part of the table counts,
+    /// or this call if there was none. So a transaction that copies a table and then drops it loses no row. Others read
+    /// and write the table until the commit; during the commit their writes get a retryable error. Afterwards it is the
+    /// same as after [`Database::drop_table`]. A table that is written all the time may make each attempt to copy it
+    /// fail: keep its writers away meanwhile.
     ///
     /// Memory and files are freed when the last transaction ends that may read the table.
     ///
@@ -136,11 +138,11 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such table, a prepared transaction that used it is undecided, or the transaction is
-    /// read-only, failed earlier, or one of another database. A retryable error if another transaction changes the table
-    /// ([`Error::Conflict`]), or if it was changed after this transaction began ([`Error::TooOld`]).
-    /// [`Error::Capacity`] if the transaction has no room, or no number for a keyspace is left. Then the transaction is as
-    /// before.
+    /// [`Error::Usage`] if there is no such table, a prepared transaction that used it is undecided, or the transaction
+    /// is read-only, failed earlier, or one of another database. A retryable error if another transaction changes the
+    /// table ([`Error::Conflict`]), or if it was changed after this transaction began ([`Error::TooOld`]).
+    /// [`Error::Capacity`] if the transaction has no room, or no number for a keyspace is left. Then the transaction is
+    /// as before.
     ///
     /// [`Isolation::ReadCommitted`]: crate::Isolation::ReadCommitted
     pub fn drop_table_in(&self, transaction: &mut Transaction, name: &str) -> Result<()> {
@@ -150,10 +152,11 @@ impl Database {
         })
     }
 
-    /// Gives a table another name within a transaction ([`Database::create_table_in`]). Returns a handle with the new name.
-    /// Handles and transactions go on as after [`Database::rename_table`].
+    /// Gives a table another name within a transaction ([`Database::create_table_in`]). Returns a handle with the new
+    /// name. Handles and transactions go on as after [`Database::rename_table`].
     ///
-    /// Names are free once the transaction itself has given them up. So a transaction can exchange the names of two tables:
+    /// Names are free once the transaction itself has given them up. So a transaction can exchange the names of two
+    /// tables:
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {
@@ -195,9 +198,9 @@ impl Database {
         self.table_in(transaction, to)
     }
 
-    /// Deletes all rows of a table at once, within a transaction ([`Database::create_table_in`]). Returns the new handle of
-    /// the table, which the transaction can use at once. Conflicts are those of [`Database::drop_table_in`]. Earlier handles
-    /// are treated as by [`Database::truncate_table`]; the transaction itself can't use them any more.
+    /// Deletes all rows of a table at once, within a transaction ([`Database::create_table_in`]). Returns the new
+    /// handle of the table, which the transaction can use at once. Conflicts are those of [`Database::drop_table_in`].
+    /// Earlier handles are treated as by [`Database::truncate_table`]; the transaction itself can't use them any more.
     ///
     /// # Errors
     /// Same as [`Database::drop_table_in`]; [`Error::Io`] if the files of a table on disk can't be made.
@@ -210,8 +213,8 @@ impl Database {
         self.table_in(transaction, name)
     }
 
-    /// Drops an index of a table within a transaction ([`Database::create_table_in`]). Returns a handle of the table without
-    /// the index, for this transaction. Get the table again after the commit. Earlier handles are treated as by
+    /// Drops an index of a table within a transaction ([`Database::create_table_in`]). Returns a handle of the table
+    /// without the index, for this transaction. Get the table again after the commit. Earlier handles are treated as by
     /// [`Database::drop_index`]; the transaction itself can go on with them.
     ///
     /// There is no `add_index_in`: [`Database::add_index`] lets others write the table while it reads all rows, in
@@ -240,15 +243,15 @@ impl Database {
         self.table_in(transaction, table)
     }
 
-    /// Renames, adds, drops and changes columns of a table within a transaction ([`Database::create_table_in`]). Returns a
-    /// handle with the new columns, for this transaction. It must not read rows through an earlier handle that it has
-    /// written through this one. Get the table again after the commit. Other transactions and their handles are treated as
-    /// by [`Database::alter_table`].
+    /// Renames, adds, drops and changes columns of a table within a transaction ([`Database::create_table_in`]).
+    /// Returns a handle with the new columns, for this transaction. It must not read rows through an earlier handle
+    /// that it has written through this one. Get the table again after the commit. Other transactions and their handles
+    /// are treated as by [`Database::alter_table`].
     ///
     /// # Errors
-    /// Those of [`Database::drop_table_in`], but prepared transactions do not matter; those of [`Database::alter_table`] for
-    /// the changes; [`Error::Usage`] also if a column would become not nullable, since others may write nulls until the
-    /// commit: use [`Database::alter_table`], or copy the table into a new one.
+    /// Those of [`Database::drop_table_in`], but prepared transactions do not matter; those of
+    /// [`Database::alter_table`] for the changes; [`Error::Usage`] also if a column would become not nullable, since
+    /// others may write nulls until the commit: use [`Database::alter_table`], or copy the table into a new one.
     pub fn alter_table_in(
         &self,
         transaction: &mut Transaction,
@@ -496,8 +499,8 @@ impl Maker for Catalog {
         })?;
         let core = &inner.core;
         let Some(change) = transaction.ddl.change().cloned() else { return core.commit(transaction, None) };
-        // From here to the end nobody else replaces the manifest. So a manifest that is written before has nothing of the
-        // changes but what the log decides, and one that is written later has them.
+        // From here to the end nobody else replaces the manifest. So a manifest that is written before has nothing of
+        // the changes but what the log decides, and one that is written later has them.
         let mut manifest = inner.manifest.replacing();
         let closing = closing(&manifest, &change);
         let table = manifest.tables.iter().find(|table| change.takes(table));
@@ -510,7 +513,8 @@ impl Maker for Catalog {
         transaction.ddl.name();
         inner.write_next(&named).map_err(failed)?;
         fail_point("ddl.after_manifest");
-        // After a panic it is not known if the log has the commit. Then each later manifest has the changes in this form.
+        // After a panic it is not known if the log has the commit. Then each later manifest has the changes in this
+        // form.
         manifest.put(named);
         let mut next = manifest.clone();
         next.committing.clear();

@@ -21,8 +21,8 @@ pub(super) struct Retired {
 pub(super) struct RetiredKeyspaces(Mutex<Vec<Retired>>);
 
 impl RetiredKeyspaces {
-    /// Frees dropped keyspaces, unless a running transaction needs them. Those on disk stay unless `write` returns true:
-    /// then no manifest on disk names them.
+    /// Frees dropped keyspaces, unless a running transaction needs them. Those on disk stay unless `write` returns
+    /// true: then no manifest on disk names them.
     pub(super) fn retire(
         &self,
         core: &Coordinator,

@@ -12,8 +12,8 @@ pub(crate) trait Withdraw: Send + Sync {
     /// Puts changes in the place of the transaction's later ones, and closes keyspaces that it has made since.
     fn withdraw(&self, change: &CatalogChange, made: &[Keyspace]);
 
-    /// Frees keyspaces that the transaction has made. Those on disk need a manifest without them if `are_named`: one on disk
-    /// may have them.
+    /// Frees keyspaces that the transaction has made. Those on disk need a manifest without them if `are_named`: one on
+    /// disk may have them.
     fn free(&self, made: &[Keyspace], are_named: bool);
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct Ddl<M: Withdraw + ?Sized + 'static> {
     now: Option<Changed>,
     /// The states before each change that no rollback to a savepoint has undone, the oldest first.
     before: Vec<Changed>,
-    /// The keyspaces that the transaction has made, the mark's first. They stay until the end, also those that it has dropped
-    /// again: the commit may still validate what was read there.
+    /// The keyspaces that the transaction has made, the mark's first. They stay until the end, also those that it has
+    /// dropped again: the commit may still validate what was read there.
     made: Vec<Keyspace>,
     fate: Fate,
     /// True if the manifest on disk may have the changes.

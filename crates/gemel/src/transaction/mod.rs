@@ -486,8 +486,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Writes to the mark of the transaction's changes of the catalog, so its record in the log says that they are made.
-    /// The write deletes a key that is not there.
+    /// Writes to the mark of the transaction's changes of the catalog, so its record in the log says that they are
+    /// made. The write deletes a key that is not there.
     pub(crate) fn mark(&mut self, mark: &Keyspace) -> Result<()> {
         self.write(mark, Key::new(&[0]), None, Handle::None)
     }

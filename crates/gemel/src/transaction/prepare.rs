@@ -53,8 +53,9 @@ impl Transaction {
     ///
     /// # Errors
     /// Those of [`Transaction::commit`]. [`Error::Usage`] also if the name is empty, too long, or that of an undecided
-    /// transaction, or the transaction has changed the catalog; [`Error::Capacity`] if a limit of prepared transactions is reached; [`Error::Outdated`] or
-    /// [`Error::Moved`] if a table that it used is being changed. After an error nothing is prepared.
+    /// transaction, or the transaction has changed the catalog; [`Error::Capacity`] if a limit of prepared transactions
+    /// is reached; [`Error::Outdated`] or [`Error::Moved`] if a table that it used is being changed. After an error
+    /// nothing is prepared.
     pub fn prepare(mut self, name: &str) -> Result<Ticket> {
         if self.failed.is_some() {
             return Err(already_failed("prepared"));

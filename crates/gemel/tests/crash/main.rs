@@ -1,8 +1,8 @@
 //! Processes that are killed while they work, again and again on one directory. After each death, everything
 //! acknowledged is there, nothing is there in part, and both engines agree. A chain of commits, each in one engine and
 //! after a read of the last one, has no gap. A prepared transaction is undecided, committed or rolled back, each as a
-//! whole, and as it was acknowledged. A table that is copied, dropped and replaced in one transaction is there with its rows.
-//! Each fail point kills a process at least once.
+//! whole, and as it was acknowledged. A table that is copied, dropped and replaced in one transaction is there with its
+//! rows. Each fail point kills a process at least once.
 //!
 //! `GEMEL_CRASHES=500 cargo test --release -p gemel --test crash` is the long suite. This test has a `main` of its own,
 //! so its last line is shown.

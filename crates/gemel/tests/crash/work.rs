@@ -44,8 +44,8 @@ fn keep_moving(db: &Database) {
     }
 }
 
-/// Copies a table into a new one again and again, adds a row, drops the old one, and gives the new one its name. Counts that
-/// in both engines. Every third copy truncates the old one instead, and fills it again.
+/// Copies a table into a new one again and again, adds a row, drops the old one, and gives the new one its name. Counts
+/// that in both engines. Every third copy truncates the old one instead, and fills it again.
 fn keep_copying(bank: &Bank) {
     let Bank { db, hot, cold, .. } = bank;
     loop {

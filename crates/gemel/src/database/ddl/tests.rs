@@ -43,8 +43,8 @@ fn make_old(db: &Database) -> [Table; 2] {
     ENGINES.map(|engine| db.create_table(engine.name(), engine, schema()).unwrap())
 }
 
-/// Makes a table of this name with three rows, and writes a row of this number to each of the tables that are named after
-/// the engines.
+/// Makes a table of this name with three rows, and writes a row of this number to each of the tables that are named
+/// after the engines.
 fn begin_new(db: &Database, name: &str, home: Engine, id: i64) -> Result<Transaction> {
     let mut transaction = db.begin(Isolation::Snapshot)?;
     for engine in ENGINES {
@@ -59,8 +59,8 @@ fn open(files: &FaultyFiles, path: &Path, options: &Options) -> Result<Database>
     Database::open_with(Arc::new(files.clone()), path, options.clone())
 }
 
-/// Checks that a table that was made with the row `id` of others is there with these, or not at all. Returns true if it is
-/// there.
+/// Checks that a table that was made with the row `id` of others is there with these, or not at all. Returns true if it
+/// is there.
 fn whole(db: &Database, name: &str, id: i64) -> bool {
     let is_there = db.table(name).is_ok();
     let mut transaction = db.begin(Isolation::Snapshot).unwrap();
@@ -299,8 +299,8 @@ fn a_new_table_with_numbers_of_dropped_keyspaces_is_there_after_a_crash_if_it_wa
     }
 }
 
-/// Copies the rows of a table into a new one, drops the old one, and gives the new one its name. The rows of the copy are one
-/// more.
+/// Copies the rows of a table into a new one, drops the old one, and gives the new one its name. The rows of the copy
+/// are one more.
 fn begin_copy(db: &Database, name: &str, home: Engine, level: Isolation) -> Result<Transaction> {
     let mut transaction = db.begin(level)?;
     let old = db.table_in(&transaction, name)?;
@@ -312,8 +312,8 @@ fn begin_copy(db: &Database, name: &str, home: Engine, level: Isolation) -> Resu
     Ok(transaction)
 }
 
-/// Between the commit and the manifest that has its changes the disk is full, from each write on. The log decides: nothing is
-/// lost, other changes of the catalog fail, and all goes on once there is space.
+/// Between the commit and the manifest that has its changes the disk is full, from each write on. The log decides:
+/// nothing is lost, other changes of the catalog fail, and all goes on once there is space.
 #[test]
 fn a_full_disk_between_a_commit_and_the_next_manifest_loses_nothing() {
     const ENOSPC: i32 = 28;
@@ -386,8 +386,8 @@ fn a_copy_gives_up_for_a_writer_that_is_committing() {
     }
 }
 
-/// While a drop is being committed, others read the table. Their writes of it, and what serializable readers of it write
-/// elsewhere, can't be committed any more: also if they begin only then.
+/// While a drop is being committed, others read the table. Their writes of it, and what serializable readers of it
+/// write elsewhere, can't be committed any more: also if they begin only then.
 #[test]
 fn nobody_commits_by_a_table_while_its_drop_is_being_committed() {
     for (home, fails) in ENGINES.into_iter().flat_map(|home| [(home, false), (home, true)]) {
@@ -435,5 +435,76 @@ fn nobody_commits_by_a_table_while_its_drop_is_being_committed() {
             // As before.
             db.run(Isolation::Serializable, |transaction| insert(transaction, &old, 9)).unwrap();
         }
+    }
+}
+
+/// Replaces a table by copies with one row more each, and writes as many rows to the table of the other engine. Counts
+/// in `done` those that are there for good.
+fn copy_often(
+    files: &FaultyFiles,
+    path: &Path,
+    options: &Options,
+    home: Engine,
+    done: &mut i64,
+) -> Result<()> {
+    let db = open(files, path, options)?;
+    for engine in ENGINES {
+        db.create_table(engine.name(), engine, schema())?;
+    }
+    let other = ENGINES[1 - home.index()].name();
+    for number in 0..5 {
+        let mut transaction = begin_copy(&db, home.name(), home, Isolation::Snapshot)?;
+        let table = db.table_in(&transaction, other)?;
+        insert(&mut transaction, &table, number)?;
+        // A reader keeps the old table, so the manifest waits for something else.
+        let reader = db.begin(Isolation::Snapshot)?;
+        transaction.commit()?.wait()?;
+        *done = number + 1;
+        match number {
+            0 => drop(db.create_table("later", Engine::Memory, schema())?),
+            1 => drop(begin_copy(&db, home.name(), home, Isolation::Snapshot)?),
+            2 => db.checkpoint()?,
+            3 => drop(reader),
+            _ => {}
+        }
+    }
+    db.close()
+}
+
+#[test]
+fn a_power_cut_before_any_file_operation_leaves_a_table_or_its_copy() {
+    let mut firsts = 0;
+    for (log, home) in LOGS.into_iter().flat_map(|log| ENGINES.map(|home| (log, home))) {
+        let options = Options { log, ..Options::default() };
+        let stride: u64 = std::env::var("GEMEL_FAULTS").ok().and_then(|it| it.parse().ok()).unwrap_or(3);
+        firsts = firsts % stride + 1;
+        let mut found = std::collections::BTreeSet::new();
+        for (nth, is_random) in
+            (firsts..).step_by(stride as usize).flat_map(|nth| [(nth, false), (nth, true)])
+        {
+            let directory = directory();
+            let (path, files) = (directory.path().join("db"), FaultyFiles::default());
+            files.cut_power(nth, if is_random { nth } else { 0 });
+            let mut done = 0;
+            let outcome = copy_often(&files, &path, &options, home, &mut done);
+            let Some(left) = files.image() else {
+                outcome.unwrap();
+                assert!(nth > 20, "{nth} operations are few");
+                break;
+            };
+            let db = open(&left, &path, &options).unwrap();
+            let there = ENGINES.map(|engine| rows(&db, engine.name()).unwrap_or(-1));
+            assert!(db.table("copy").is_err());
+            if there.iter().all(|rows| *rows >= 0) {
+                assert!(there[0] == there[1] && there[0] >= done, "cut {nth}: {there:?} of {done}");
+                db.table(home.name()).unwrap().verify(&mut db.begin(Isolation::Snapshot).unwrap()).unwrap();
+                let copy = begin_copy(&db, home.name(), home, Isolation::Snapshot).unwrap();
+                copy.commit().unwrap().wait().unwrap();
+                found.insert(there[0]);
+            } else {
+                assert_eq!(done, 0, "cut {nth}: {there:?}");
+            }
+        }
+        assert!(found.len() >= 5, "{found:?}");
     }
 }
