@@ -120,12 +120,7 @@ impl CatalogChange {
     /// Adds a table. Its keyspaces are among those that come, or of a table that was taken away.
     pub(crate) fn give(&mut self, table: TableEntry) {
         self.lost.retain(|id| !table.keyspaces.contains(id));
-        for (id, name) in table.keyspaces.iter().zip(table.names()) {
-            self.keyspaces
-                .iter_mut()
-                .filter(|entry| entry.id == *id)
-                .for_each(|entry| entry.name = name.clone());
-        }
+        table.name_keyspaces(&mut self.keyspaces);
         self.tables.push(table);
     }
 
@@ -139,6 +134,11 @@ impl CatalogChange {
     pub(crate) fn names(&self, name: &str) -> bool {
         self.tables.iter().flat_map(TableEntry::names).any(|other| other == name)
     }
+}
+
+/// Returns the name of the keyspace of an index.
+pub(crate) fn index_keyspace(table: &str, index: &str) -> String {
+    format!("{table}.{index}")
 }
 
 /// Returns the table that a keyspace is part of.
@@ -188,8 +188,23 @@ pub(crate) struct TableEntry {
 impl TableEntry {
     /// Returns the names of the table's keyspaces, in their order.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
-        let indexes = self.schema.indexes.iter().map(|index| format!("{}.{}", self.name, index.name));
+        let indexes = self.schema.indexes.iter().map(|index| index_keyspace(&self.name, &index.name));
         std::iter::once(self.name.clone()).chain(indexes)
+    }
+
+    /// Returns the table's keyspaces with their names.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (KeyspaceId, String)> {
+        self.keyspaces.iter().copied().zip(self.names())
+    }
+
+    /// Gives the table's keyspaces their names. Other keyspaces stay as they are.
+    pub(crate) fn name_keyspaces(&self, keyspaces: &mut [KeyspaceEntry]) {
+        for (id, name) in self.named() {
+            keyspaces
+                .iter_mut()
+                .filter(|entry| entry.id == id)
+                .for_each(|entry| entry.name.clone_from(&name));
+        }
     }
 }
 
@@ -304,14 +319,7 @@ impl Manifest {
         let lost = |id: &KeyspaceId| change.lost.contains(id);
         self.trees.retain(|tree| !lost(&tree.keyspace));
         let gone = self.keyspaces.extract_if(.., |entry| lost(&entry.id)).collect();
-        for table in &change.tables {
-            for (id, name) in table.keyspaces.iter().zip(table.names()) {
-                self.keyspaces
-                    .iter_mut()
-                    .filter(|entry| entry.id == *id)
-                    .for_each(|entry| entry.name = name.clone());
-            }
-        }
+        change.tables.iter().for_each(|table| table.name_keyspaces(&mut self.keyspaces));
         gone
     }
 

@@ -223,8 +223,8 @@ fn check_created(db: &Database) {
     }
 }
 
-/// Leaves a closed database as it is after a crash while two transactions change the catalog, one of which has
-/// committed.
+/// Makes the files of a closed database what a crash leaves: one transaction that changes the catalog has committed, another
+/// one was still running.
 fn crash(path: &Path, log: LogMode) {
     let directory = tempfile::tempdir().unwrap();
     let crashed = directory.path().join("crashed");

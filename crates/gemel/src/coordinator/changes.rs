@@ -9,7 +9,7 @@
 //! A change that makes new handles also has a place in the order of each engine, as a commit over all of them has: its
 //! stamp. So each transaction has the change in all its snapshots, or in none.
 
-use super::stamping::Stamping;
+use super::stamping::{Stamping, count};
 use super::{Appear, CommitStamps, Coordinator, Failure, Outcome, Part, is_to_twin};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
@@ -40,23 +40,7 @@ impl Coordinator {
     /// Counts a change that makes no new handles, and whose gates are closed already. Commits that lock a key after it give
     /// up.
     pub(super) fn count_change(&self) {
-        self.changes.fetch_add(CHANGE, Ordering::SeqCst);
-        // Pairs with the fence in `check_changes`.
-        fence(Ordering::SeqCst);
-        // Nobody should wait for a key that is gone.
-        self.locks.look_again();
-    }
-
-    /// Begins to count a change.
-    fn begin_count(&self) {
-        self.changes.fetch_add(1, Ordering::SeqCst);
-        // Pairs with the fence in `check_changes`.
-        fence(Ordering::SeqCst);
-        self.locks.look_again();
-    }
-
-    fn end_count(&self) {
-        self.changes.fetch_add(1, Ordering::SeqCst);
+        count(&self.changes, &self.locks, CHANGE);
     }
 
     /// Draws the stamps of a change, as those of a commit over all engines.
@@ -125,13 +109,13 @@ impl Coordinator {
         self.set_standing(leaving, Standing::Leaving);
         // Odd until the end, so each commit looks at the keyspaces that it uses, also those of transactions that begin
         // in between.
-        self.begin_count();
+        count(&self.changes, &self.locks, 1);
         fail_point("ddl.leaving");
         let outcome = self.commit(transaction, Some(appear));
         if outcome.is_err() {
             self.set_standing(leaving, Standing::Open);
         }
-        self.end_count();
+        self.changes.fetch_add(1, Ordering::SeqCst);
         outcome
     }
 
@@ -153,17 +137,13 @@ impl Coordinator {
         let standing = |id| closing.iter().find(|(of, _)| *of == id).map(|(_, standing)| *standing);
         let mut keyspaces = self.keyspaces.write();
         close_some(&mut keyspaces, standing, at, self.closes_at(at));
-        for keyspace in keyspaces.iter_mut() {
-            if let Some(name) = names.get(&keyspace.id) {
-                keyspace.name = name.as_str().into();
-            }
-        }
+        rename_some(&mut keyspaces, names);
         drop(keyspaces);
         // Nobody should wait for a key that is gone.
         self.locks.look_again();
     }
 
-    /// Returns the stamp from which on a change with the stamp `at` closes handles.
+    /// Returns the first snapshot that must not use earlier handles any more after a change with the stamp `at`.
     pub(crate) fn closes_at(&self, at: Timestamp) -> Timestamp {
         // Without the registry nothing bounds a transaction's snapshots in the other engines: all may have the change.
         if self.options.csr { at } else { Timestamp::ZERO }
@@ -199,11 +179,7 @@ impl Coordinator {
     /// Gives keyspaces other names. All handles go on, the earlier ones with the earlier names.
     pub(crate) fn rename(&self, names: &BTreeMap<KeyspaceId, String>) -> Stamping<'_> {
         let mut stamping = self.stamp_change();
-        for keyspace in self.keyspaces.write().iter_mut() {
-            if let Some(name) = names.get(&keyspace.id) {
-                keyspace.name = name.as_str().into();
-            }
-        }
+        rename_some(&mut self.keyspaces.write(), names);
         stamping.publish();
         stamping
     }
@@ -314,6 +290,15 @@ impl Coordinator {
 /// Returns the handle of a keyspace with another gate.
 fn with(gate: Gate, keyspace: &Keyspace) -> Keyspace {
     Keyspace { gate: Arc::new(gate), ..keyspace.clone() }
+}
+
+/// Gives some of the newest handles other names.
+fn rename_some(keyspaces: &mut [Keyspace], names: &BTreeMap<KeyspaceId, String>) {
+    for keyspace in keyspaces {
+        if let Some(name) = names.get(&keyspace.id) {
+            keyspace.name = name.as_str().into();
+        }
+    }
 }
 
 /// Closes the handles of keyspaces that `standing` knows, in the list of newest handles, by a change with the stamp

@@ -26,15 +26,19 @@ pub(crate) struct Stamping<'a> {
     pub(super) _one: MutexGuard<'a, ()>,
 }
 
+/// Adds to the count of changes. The gates of the change are closed already: who waits for a key that is gone gives up.
+pub(super) fn count(changes: &AtomicU64, locks: &LockManager, steps: u64) {
+    changes.fetch_add(steps, Ordering::SeqCst);
+    // Pairs with the fence in `check_changes`.
+    fence(Ordering::SeqCst);
+    locks.look_again();
+}
+
 impl Stamping<'_> {
     /// Counts the change, whose gates are closed.
     pub(super) fn count(&mut self) {
-        self.changes.fetch_add(1, Ordering::SeqCst);
-        // Pairs with the fence in `check_changes`.
-        fence(Ordering::SeqCst);
+        count(self.changes, self.locks, 1);
         self.is_counted = true;
-        // Nobody should wait for a key that is gone.
-        self.locks.look_again();
     }
 
     /// Publishes the change in the anchor. Waits for the commits that have drawn there before. They wait for no disk, but

@@ -1,7 +1,7 @@
 //! Adding an index while transactions write the table (`DESIGN.md`, "Catalog").
 
 use super::Database;
-use super::catalog::{check_free, index_keyspace};
+use super::catalog::check_free;
 use super::changes::{Failed, table_entry, table_entry_mut};
 use super::retired::Retired;
 #[cfg(doc)]
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::files::fail_point;
 use crate::ids::KeyspaceId;
 use crate::keyspace::Standing;
-use crate::manifest::BuildingIndex;
+use crate::manifest::{BuildingIndex, index_keyspace};
 use crate::order::clock::Timestamp;
 use crate::row::{IndexDef, Layout, Table};
 use crossbeam_utils::Backoff;

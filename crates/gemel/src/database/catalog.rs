@@ -6,7 +6,7 @@ use crate::error::{Conflict, Error, Result};
 use crate::ids::KeyspaceId;
 use crate::key::MAX_NAME_BYTES;
 use crate::keyspace::{Engine, Keyspace};
-use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
+use crate::manifest::{KeyspaceEntry, Manifest, TableEntry, index_keyspace};
 #[cfg(doc)]
 use crate::options::Isolation;
 use crate::order::clock::Timestamp;
@@ -282,8 +282,8 @@ impl Database {
     ///
     /// At [`Isolation::ReadCommitted`] it is the table as it is now, since the next read sees the newest rows. A table
     /// that was made after the snapshot is not in the catalog. [`Database::table`] finds it, and the transaction can use
-    /// it, unless another transaction made it. What the transaction itself has changed is in its catalog
-    /// ([`Database::create_table_in`], [`Database::rename_table_in`] and their like).
+    /// it, unless another transaction made it. The catalog also has the transaction's own changes: the tables that it has made
+    /// ([`Database::create_table_in`]), and those that it has renamed, altered or dropped.
     ///
     /// ```
     /// # fn main() -> gemel::Result<()> {
@@ -333,13 +333,8 @@ impl Database {
             return self.table_of(&self.inner.manifest.look(), entry);
         }
         let takes = |table: &TableEntry| own.is_some_and(|change| change.takes(table));
-        let taken = || {
-            Err(Error::Usage(format!(
-                "there is no table {name:?}: the transaction itself has dropped it, or given it another name"
-            )))
-        };
         self.in_catalog(transaction, |manifest, others| match others.get(name) {
-            Some(Some(table)) if takes(&table.entry) => taken(),
+            Some(Some(table)) if takes(&table.entry) => Err(own_doing(name)),
             Some(Some(table)) => match table.keyspaces.split_first() {
                 Some((rows, indexes)) => {
                     let EarlierTable { entry, building, .. } = &**table;
@@ -355,7 +350,7 @@ impl Database {
                  its tables, and a later transaction finds this one"
             ))),
             None => match manifest.tables.iter().find(|entry| entry.name == name) {
-                Some(entry) if takes(entry) => taken(),
+                Some(entry) if takes(entry) => Err(own_doing(name)),
                 Some(entry) => self.table_of(manifest, entry),
                 None => Err(no_table(manifest, name)),
             },
@@ -431,15 +426,15 @@ pub(super) fn check_name(name: &str) -> Result<()> {
     Err(Error::Usage(format!("{name:?} is not a valid name: use 1 to {MAX_NAME_BYTES} bytes")))
 }
 
-/// Returns the name of the keyspace of an index.
-pub(super) fn index_keyspace(table: &str, index: &str) -> String {
-    format!("{table}.{index}")
-}
-
 /// Returns an error if a keyspace has this name already, or gets it from a transaction. `what` is the thing that would get
 /// it.
 pub(super) fn check_free(manifest: &Manifest, name: &str, what: &str) -> Result<()> {
     check_not_coming(manifest, name)?;
+    check_unused(manifest, name, what)
+}
+
+/// Returns an error if a keyspace has this name already. `what` is the thing that would get it.
+pub(super) fn check_unused(manifest: &Manifest, name: &str, what: &str) -> Result<()> {
     match kind_of(manifest, name) {
         None => Ok(()),
         Some(kind) => {
@@ -462,13 +457,20 @@ pub(super) fn check_not_coming(manifest: &Manifest, name: &str) -> Result<()> {
 }
 
 /// Returns in words what has this name.
-pub(super) fn kind_of(manifest: &Manifest, name: &str) -> Option<String> {
+fn kind_of(manifest: &Manifest, name: &str) -> Option<String> {
     let entry = manifest.keyspaces.iter().find(|entry| entry.name == name)?;
     Some(match manifest.table_of(entry.id) {
         None => "a keyspace".to_owned(),
         Some(table) if table.name == name => "a table".to_owned(),
         Some(table) => format!("an index of table {:?}", table.name),
     })
+}
+
+/// Returns the error for a table that is gone for the transaction that looks for it, by its own changes.
+pub(super) fn own_doing(name: &str) -> Error {
+    Error::Usage(format!(
+        "there is no table {name:?}: the transaction itself has dropped it, or given it another name"
+    ))
 }
 
 /// Returns the error for a table that does not exist.

@@ -1,6 +1,6 @@
 //! Changes of existing tables and keyspaces: dropping, truncating, renaming (`DESIGN.md`, "Catalog").
 
-use super::catalog::{check_free, check_name, index_keyspace, no_table, taken};
+use super::catalog::{check_free, check_name, no_table, taken};
 use super::current::Replacing;
 use super::retired::Retired;
 use super::{Database, Inner};
@@ -209,20 +209,15 @@ impl Database {
             return self.table_of(&manifest, &old);
         }
         Layout::new(to, &old.schema)?;
-        let of_indexes = old.schema.indexes.iter().map(|index| index_keyspace(to, &index.name));
-        let names: BTreeMap<KeyspaceId, String> =
-            old.keyspaces.iter().copied().zip(std::iter::once(to.to_owned()).chain(of_indexes)).collect();
+        let new = TableEntry { name: to.to_owned(), ..old };
+        let names: BTreeMap<KeyspaceId, String> = new.named().collect();
         for name in names.values() {
             check_name(name)?;
             check_free(&manifest, name, "table")?;
         }
         let mut next = manifest.clone();
-        to.clone_into(&mut table_entry_mut(&mut next, from)?.name);
-        for entry in &mut next.keyspaces {
-            if let Some(name) = names.get(&entry.id) {
-                entry.name.clone_from(name);
-            }
-        }
+        new.name_keyspaces(&mut next.keyspaces);
+        *table_entry_mut(&mut next, from)? = new;
         fail_point("catalog.before_manifest");
         // After an error the manifest on disk may be the new one. The rows are the same by both.
         self.inner.write_next(&next)?;

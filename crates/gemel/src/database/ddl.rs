@@ -1,6 +1,6 @@
 //! Changes of the catalog within a transaction (`DESIGN.md`, "Changes of the catalog with rows").
 
-use super::catalog::{check_name, kind_of, no_table, taken};
+use super::catalog::{check_name, check_unused, no_table, own_doing, taken};
 use super::changes::check_unchanged;
 use super::current::{Replacing, undo};
 use super::prepared::being_changed;
@@ -105,7 +105,8 @@ impl Database {
     /// same as after [`Database::drop_table`]. A table that is written all the time may make each attempt to copy it
     /// fail: keep its writers away meanwhile.
     ///
-    /// Memory and files are freed when the last transaction ends that may read the table.
+    /// Memory and files are freed when the last transaction ends that may read the table. If that is this one and there
+    /// are files, its commit also waits until it is durable.
     ///
     /// This is `ALTER TABLE … ALGORITHM=COPY` of an SQL layer, which makes a key column wider:
     ///
@@ -226,7 +227,7 @@ impl Database {
         self.change_in(transaction, table, |edit, transaction| {
             let old = edit.table(transaction, table)?;
             // Now there is a keyspace for each index.
-            self.table_of(&edit.with_coming(), &old)?;
+            self.table_of(&edit.manifest, &old)?;
             let place = old.schema.indexes.iter().position(|known| known.name == index);
             let Some(place) = place else {
                 return Err(Error::Usage(format!("table {table}: there is no index {index}")));
@@ -355,13 +356,6 @@ impl<'d> Edit<'d> {
         Ok(entry)
     }
 
-    /// Returns the manifest with the keyspaces that come.
-    fn with_coming(&self) -> Manifest {
-        let mut manifest = self.manifest.clone();
-        manifest.keyspaces.extend(self.now.change.keyspaces.iter().cloned());
-        manifest
-    }
-
     /// Returns the table that has this name in the transaction's catalog.
     fn table(&self, transaction: &Transaction, name: &str) -> Result<TableEntry> {
         let Changed { change, .. } = &self.now;
@@ -371,9 +365,7 @@ impl<'d> Edit<'d> {
         // None if that is the same in the snapshot.
         let others = self.db.in_catalog(transaction, |_, others| others.contains_key(name))?;
         match self.manifest.tables.iter().find(|entry| entry.name == name) {
-            Some(entry) if change.takes(entry) => Err(Error::Usage(format!(
-                "there is no table {name:?}: the transaction itself has dropped it, or given it another name"
-            ))),
+            Some(entry) if change.takes(entry) => Err(own_doing(name)),
             _ if others => {
                 Err(Error::TooOld(format!("table {name:?} was changed after the transaction began")))
             }
@@ -412,12 +404,7 @@ impl<'d> Edit<'d> {
             if others().any(|other| other.names(&name)) {
                 return Err(taken(table.engine, &name));
             }
-            if let Some(kind) = kind_of(&after, &name) {
-                let what = if at == 0 { "table" } else { "index" };
-                return Err(Error::Usage(format!(
-                    "{name:?} is {kind} already: choose another name for the {what}"
-                )));
-            }
+            check_unused(&after, &name, if at == 0 { "table" } else { "index" })?;
         }
         Ok(())
     }
@@ -526,11 +513,7 @@ impl Maker for Catalog {
             // All transactions have the changes of tables that were there.
             earlier.retain(|_, table| table.is_none());
         }
-        let names: BTreeMap<KeyspaceId, String> = change
-            .tables
-            .iter()
-            .flat_map(|table| table.keyspaces.iter().copied().zip(table.names()).collect::<Vec<_>>())
-            .collect();
+        let names: BTreeMap<KeyspaceId, String> = change.tables.iter().flat_map(TableEntry::named).collect();
         let coming: Vec<Keyspace> = transaction.ddl.coming().cloned().collect();
         let mut made = Some((next, earlier));
         let mut until = Timestamp::ZERO;

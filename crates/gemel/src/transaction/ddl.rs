@@ -38,10 +38,9 @@ pub(crate) enum Fate {
 /// The changes of a transaction. Dropping this undoes them, unless the transaction has committed.
 pub(crate) struct Ddl<M: Withdraw + ?Sized + 'static> {
     maker: Option<Arc<M>>,
-    /// The changes so far. None before the first one.
-    now: Option<Changed>,
-    /// The states before each change that no rollback to a savepoint has undone, the oldest first.
-    before: Vec<Changed>,
+    /// The state before the first change, and those after each one that no rollback to a savepoint has undone. Empty before
+    /// the first change.
+    states: Vec<Changed>,
     /// The keyspaces that the transaction has made, the mark's first. They stay until the end, also those that it has
     /// dropped again: the commit may still validate what was read there.
     made: Vec<Keyspace>,
@@ -52,14 +51,7 @@ pub(crate) struct Ddl<M: Withdraw + ?Sized + 'static> {
 
 impl<M: Withdraw + ?Sized> Default for Ddl<M> {
     fn default() -> Self {
-        Self {
-            maker: None,
-            now: None,
-            before: Vec::new(),
-            made: Vec::new(),
-            fate: Fate::Open,
-            are_named: false,
-        }
+        Self { maker: None, states: Vec::new(), made: Vec::new(), fate: Fate::Open, are_named: false }
     }
 }
 
@@ -67,22 +59,23 @@ impl<M: Withdraw + ?Sized> Ddl<M> {
     /// Returns true if the transaction changes nothing.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.before.is_empty()
+        self.len() == 0
     }
 
     /// Returns the number of changes.
+    #[inline]
     pub(super) fn len(&self) -> usize {
-        self.before.len()
+        self.states.len().saturating_sub(1)
     }
 
     /// Returns the changes so far, if there is one, or was.
     pub(crate) fn now(&self) -> Option<&Changed> {
-        self.now.as_ref()
+        self.states.last()
     }
 
     /// Returns the changes so far, if there is one.
     pub(crate) fn change(&self) -> Option<&CatalogChange> {
-        self.now.as_ref().filter(|_| !self.is_empty()).map(|now| &now.change)
+        self.now().filter(|_| !self.is_empty()).map(|now| &now.change)
     }
 
     /// Returns the mark, once there is one.
@@ -112,7 +105,7 @@ impl<M: Withdraw + ?Sized> Ddl<M> {
 
     #[cold]
     fn check_closed(&self, keyspace: &Keyspace) -> Result<()> {
-        if self.now.as_ref().is_none_or(|now| !now.closed.contains(&keyspace.id)) {
+        if self.now().is_none_or(|now| !now.closed.contains(&keyspace.id)) {
             return Ok(());
         }
         Err(Error::Outdated(format!(
@@ -129,10 +122,10 @@ impl<M: Withdraw + ?Sized> Ddl<M> {
         made: impl IntoIterator<Item = Keyspace>,
     ) {
         self.maker.get_or_insert_with(maker);
-        let mark = now.change.mark;
-        let before = self.now.replace(now);
-        let nothing = || Changed { change: CatalogChange::new(mark), closed: Vec::new() };
-        self.before.push(before.unwrap_or_else(nothing));
+        if self.states.is_empty() {
+            self.states.push(Changed { change: CatalogChange::new(now.change.mark), closed: Vec::new() });
+        }
+        self.states.push(now);
         self.made.extend(made);
     }
 
@@ -153,18 +146,17 @@ impl<M: Withdraw + ?Sized> Ddl<M> {
 
     /// Undoes all changes but the first ones.
     pub(crate) fn keep(&mut self, changes: usize) {
-        let Some(now) = self.before.get(changes).cloned() else { return };
-        self.before.truncate(changes);
-        let kept = |id| {
-            let mut states = self.before.iter().chain([&now]);
-            states.any(|state| state.change.keyspaces.iter().any(|entry| entry.id == id))
-        };
-        if let Some(maker) = &self.maker {
+        if changes >= self.len() {
+            return;
+        }
+        self.states.truncate(changes + 1);
+        let kept =
+            |id| self.states.iter().any(|state| state.change.keyspaces.iter().any(|entry| entry.id == id));
+        if let (Some(maker), Some(now)) = (&self.maker, self.states.last()) {
             let gone: Vec<Keyspace> =
                 self.made.iter().skip(1).filter(|keyspace| !kept(keyspace.id)).cloned().collect();
             maker.withdraw(&now.change, &gone);
         }
-        self.now = Some(now);
     }
 
     /// Returns an error if there is a change. `what` is what the caller wants to do with the transaction.
@@ -183,7 +175,9 @@ impl<M: Withdraw + ?Sized> Drop for Ddl<M> {
         let Some(maker) = self.maker.take() else { return };
         let mut made = std::mem::take(&mut self.made);
         let (fate, are_named) = (self.fate, self.are_named);
-        let Some(Changed { change, .. }) = self.now.take().filter(|_| fate != Fate::Unknown) else { return };
+        let Some(Changed { change, .. }) = self.states.pop().filter(|_| fate != Fate::Unknown) else {
+            return;
+        };
         if fate == Fate::Committed {
             made.retain(|keyspace| change.keyspaces.iter().all(|entry| entry.id != keyspace.id));
         }

@@ -1,40 +1,21 @@
 //! Tables that are made within a transaction: they appear with its rows, in both engines, or not at all.
 
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
-
-mod copy;
-mod outcome;
-mod scratch;
-
-use copy::copy_directory;
+use crate::base::{ENGINES, LEVELS, LOGS, good, insert, logs_and_homes, open, trees};
+use crate::copy::copy_directory;
+use crate::outcome::{conflict, outdated, rejected, too_old};
+use crate::scratch::directory;
 use gemel::row::{ColumnChange, ColumnType, IndexDef, RowRange, Schema, Table, Value};
 use gemel::{
     Conflict, Database, Direction, Durability, Engine, Isolation, LogMode, Options, Result, Transaction,
 };
-use outcome::{conflict, outdated, rejected, too_old};
-use scratch::directory;
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
-const LOGS: [LogMode; 2] = [LogMode::Shared, LogMode::PerEngine];
-const LEVELS: [Isolation; 3] = [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable];
-
-fn open(path: &Path, log: LogMode) -> Database {
-    Database::open(path, Options { log, ..Options::default() }).unwrap()
-}
-
-fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     let schema = Schema::new().column("id", ColumnType::I64).nullable("value", ColumnType::I64);
     schema.primary_key(["id"]).index("by_value", ["value"]).unique_index("once", ["value", "id"])
-}
-
-fn insert(transaction: &mut Transaction, table: &Table, ids: std::ops::Range<i64>) -> Result<()> {
-    ids.into_iter().try_for_each(|id| table.insert(transaction, &[Value::Int(id), Value::Int(id % 7)]))
 }
 
 fn count(transaction: &mut Transaction, table: &Table) -> Result<usize> {
@@ -52,7 +33,7 @@ fn count(transaction: &mut Transaction, table: &Table) -> Result<usize> {
     Ok(rows)
 }
 
-fn rows(db: &Database, name: &str) -> usize {
+pub(crate) fn rows(db: &Database, name: &str) -> usize {
     count(&mut db.begin(Isolation::Snapshot).unwrap(), &db.table(name).unwrap()).unwrap()
 }
 
@@ -60,22 +41,13 @@ fn names(db: &Database) -> Vec<String> {
     db.tables().into_iter().map(|(name, _)| name).collect()
 }
 
-fn trees(path: &Path) -> usize {
-    std::fs::read_dir(path.join("disk")).unwrap().count()
-}
-
-fn good(path: &Path) {
-    let report = gemel::check(path).unwrap();
-    assert!(report.is_good(), "{report}");
-}
-
 /// Makes a table in each engine, named after it.
-fn make_old(db: &Database) -> [Table; 2] {
+pub(crate) fn make_old(db: &Database) -> [Table; 2] {
     ENGINES.map(|engine| db.create_table(engine.name(), engine, schema()).unwrap())
 }
 
 /// Makes a table "new" with 50 rows, and writes 20 rows to each table of [`make_old`].
-fn make_new(db: &Database, transaction: &mut Transaction, home: Engine) -> Result<Table> {
+pub(crate) fn make_new(db: &Database, transaction: &mut Transaction, home: Engine) -> Result<Table> {
     for engine in ENGINES {
         insert(transaction, &db.table(engine.name())?, 0..20)?;
     }
@@ -154,7 +126,7 @@ fn a_table_and_its_rows_appear_together_with_rows_of_other_tables() {
 #[test]
 fn no_snapshot_has_a_new_table_without_the_other_rows_of_its_commit() {
     const ROUNDS: i64 = 60;
-    for (log, home) in LOGS.into_iter().flat_map(|log| ENGINES.map(|home| (log, home))) {
+    for (log, home) in logs_and_homes() {
         let directory = directory();
         let options = Options { log, durability: Durability::None, ..Options::default() };
         let db = Database::open(directory.path(), options).unwrap();
@@ -413,7 +385,7 @@ fn what_a_new_table_does_not_support_is_rejected_and_changes_nothing() {
 
 #[test]
 fn a_transaction_that_outlives_its_database_leaves_no_table() {
-    for (log, home) in LOGS.into_iter().flat_map(|log| ENGINES.map(|home| (log, home))) {
+    for (log, home) in logs_and_homes() {
         let directory = directory();
         let path = directory.path().join("db");
         for commits in [false, true] {
@@ -484,7 +456,7 @@ fn a_callback_drops_a_transaction_with_a_table_and_does_not_commit_it() {
 
 #[test]
 fn a_new_table_survives_checkpoints_and_backups_in_between() {
-    for (log, home) in LOGS.into_iter().flat_map(|log| ENGINES.map(|home| (log, home))) {
+    for (log, home) in logs_and_homes() {
         let directory = directory();
         let [path, crashed, early, late] =
             ["db", "crashed", "early", "late"].map(|name| directory.path().join(name));
@@ -566,132 +538,4 @@ fn commits_that_make_tables_race_with_all_that_changes_the_manifest() {
         drop(db);
         good(&path);
     }
-}
-
-const DIRECTORY: &str = "GEMEL_DDL_DIRECTORY";
-const ACTION: &str = "GEMEL_DDL_ACTION";
-
-/// The place where a process is killed: a fail point, or the so-manieth replacement of a file from that of the manifest
-/// on that the commit writes; what it does; true if the table and the rows must be there afterwards, false if they must
-/// not, none if they may be.
-const DEATHS: &[(&str, &str, Option<bool>)] = &[
-    ("ddl.before_manifest", "commit", Some(false)),
-    ("rename+0", "commit", Some(false)),
-    ("ddl.after_manifest", "commit", Some(false)),
-    ("ddl.leaving", "commit", Some(false)),
-    ("commit.collected", "commit", Some(false)),
-    ("commit.locked", "commit", Some(false)),
-    ("commit.hidden", "commit", Some(false)),
-    ("commit.after_append", "commit", None),
-    ("commit.after_install", "commit", None),
-    ("ddl.publishing", "commit", None),
-    ("ddl.published", "commit", None),
-    ("commit.between_publications", "commit", None),
-    ("log.before_write", "commit", None),
-    ("log.after_write", "commit", None),
-    ("log.before_sync", "commit", None),
-    ("log.after_sync", "commit", None),
-    // After the commit is durable.
-    ("rename+4", "table", Some(true)),
-    ("catalog.before_manifest", "alter", Some(true)),
-    ("catalog.after_manifest", "alter", Some(true)),
-    ("checkpoint.before_rename", "checkpoint", Some(true)),
-    ("checkpoint.after_rename", "checkpoint", Some(true)),
-    ("checkpoint.before_manifest", "checkpoint", Some(true)),
-    ("checkpoint.after_manifest", "checkpoint", Some(true)),
-    ("rename+1", "close", Some(true)),
-    // The transaction is rolled back.
-    ("ddl.withdrawn", "rollback", Some(false)),
-    ("disk.before_remove", "rollback", Some(false)),
-];
-
-/// The process that is killed. As a test by itself it does nothing.
-#[test]
-fn the_process_that_dies() {
-    let (Ok(path), Ok(action)) = (std::env::var(DIRECTORY), std::env::var(ACTION)) else { return };
-    let words: Vec<&str> = action.split(' ').collect();
-    let log = if words.contains(&"shared") { LogMode::Shared } else { LogMode::PerEngine };
-    let home = if words.contains(&"memory") { Engine::Memory } else { Engine::Disk };
-    let db = open(Path::new(&path), log);
-    if words.contains(&"open") {
-        return;
-    }
-    let mut transaction = db.begin(Isolation::Serializable).unwrap();
-    make_new(&db, &mut transaction, home).unwrap();
-    if words.contains(&"rollback") {
-        drop(transaction);
-        return;
-    }
-    transaction.commit().unwrap().wait().unwrap();
-    match words[0] {
-        "table" => drop(db.create_table("later", Engine::Disk, schema()).unwrap()),
-        "alter" => drop(db.alter_table("new", &[ColumnChange::add("more", ColumnType::Text)]).unwrap()),
-        "checkpoint" => db.checkpoint().unwrap(),
-        "close" => db.close().unwrap(),
-        _ => {}
-    }
-}
-
-fn die(path: &Path, action: &str, place: &str) {
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "the_process_that_dies"]).env(DIRECTORY, path).env(ACTION, action);
-    let died = child.env("GEMEL_FAIL_POINT", place).output().unwrap();
-    assert_eq!(died.status.code(), None, "{place} {action}: {}", String::from_utf8_lossy(&died.stderr));
-}
-
-#[test]
-fn a_table_and_its_rows_are_there_or_not_wherever_the_process_dies() {
-    let mut decided = 0;
-    for (place, action, expected) in DEATHS {
-        for (log, home) in LOGS.into_iter().flat_map(|log| ENGINES.map(|home| (log, home))) {
-            if *action == "rollback" && *place != "ddl.withdrawn" && home == Engine::Memory {
-                // It has no files.
-                continue;
-            }
-            // The process has opened the database, and each tree has a file of its own.
-            let first = if home == Engine::Memory { 2 } else { 5 };
-            let pass = place.strip_prefix("rename+").map(|after| first + after.parse::<u32>().unwrap());
-            let place = pass.map_or((*place).to_owned(), |pass| format!("files.before_rename:{pass}"));
-            let directory = directory();
-            let path = directory.path().join("db");
-            let db = open(&path, log);
-            make_old(&db);
-            drop(db);
-            let words =
-                format!("{} {}", if log == LogMode::Shared { "shared" } else { "per engine" }, home.name());
-            die(&path, &format!("{action} {words}"), &place);
-            // If opening has to decide, it dies too.
-            let manifest = std::fs::read_to_string(path.join("gemel.manifest")).unwrap();
-            if manifest.contains("committing") {
-                for place in ["open.before_manifest", "files.before_rename", "open.after_manifest"] {
-                    die(&path, &format!("open {words}"), place);
-                }
-                decided += 1;
-            }
-            let db = open(&path, log);
-            let is_there = db.table("new").is_ok();
-            assert!(expected.is_none_or(|expected| expected == is_there), "{place} {action} {words}");
-            for engine in ENGINES {
-                assert_eq!(
-                    rows(&db, engine.name()),
-                    if is_there { 20 } else { 0 },
-                    "{place} {action} {words}"
-                );
-            }
-            let of_tables = 3 + if is_there && home == Engine::Disk { 3 } else { 0 };
-            let of_later = if db.table("later").is_ok() { 3 } else { 0 };
-            assert_eq!(trees(&path), of_tables + of_later, "{place} {action} {words}");
-            if is_there {
-                assert_eq!(rows(&db, "new"), 50, "{place} {action} {words}");
-            } else {
-                // The name is free.
-                let mut transaction = db.begin(Isolation::Snapshot).unwrap();
-                make_new(&db, &mut transaction, home).unwrap();
-                transaction.commit().unwrap().wait().unwrap();
-            }
-            drop(db);
-            good(&path);
-        }
-    }
-    assert!(decided >= 40, "{decided} are few");
 }
