@@ -32,6 +32,8 @@ const SETTINGS: [&str; 5] = [
 ];
 /// Maximum time for a server to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum time for an answer of a server: one that joins a cluster may leave a statement without any.
+const SILENCE: Duration = Duration::from_secs(20);
 /// A server's log, in its directory. MariaDB appends `.err` to names without an ending.
 const LOG: &str = "log.err";
 /// The paths of Galera's library in several distributions.
@@ -112,7 +114,22 @@ impl Programs {
             "-e",
             sql,
         ]);
-        let output = client.output().map_err(|error| LabError::system("mariadb", error))?;
+        let system = |error| LabError::system("mariadb", error);
+        let mut running = client.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(system)?;
+        // The program itself waits without end for an answer. A few rows wait in the pipe.
+        let begun = Instant::now();
+        while running.try_wait().map_err(system)?.is_none() {
+            if begun.elapsed() > SILENCE {
+                running.kill().and_then(|()| running.wait()).map_err(system)?;
+                return Err(LabError::Failed(format!(
+                    "mariadb: no answer from port {} within {} s",
+                    server.port,
+                    SILENCE.as_secs()
+                )));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        let output = running.wait_with_output().map_err(system)?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
             let last = stderr.lines().last().unwrap_or("it printed no error");
