@@ -10,6 +10,8 @@ pub(crate) struct Given {
     pub(crate) name: String,
     /// Value; the reason if the file only computes it.
     pub(crate) value: Result<String, NotLiteral>,
+    /// True if the file has no value for it, so its name may be a name and a value without a mark between them.
+    pub(crate) is_alone: bool,
     /// Line in the file, from 1; 0 for a default of the program, which stands nowhere.
     pub(crate) line: usize,
     /// Number of the group of settings that it belongs to, from 1; 0 without groups.
@@ -25,12 +27,25 @@ pub(crate) struct NotLiteral(pub(crate) &'static str);
 impl Given {
     /// A setting with a value.
     pub(crate) fn new(name: impl Into<String>, value: impl Into<String>, line: usize) -> Self {
-        Self { name: name.into(), value: Ok(value.into()), line, group: 0, command: 0 }
+        let value = value.into();
+        Self { name: name.into(), is_alone: value.is_empty(), value: Ok(value), line, group: 0, command: 0 }
+    }
+
+    /// A flag without a value, which stands for `true`.
+    pub(crate) fn flag(name: impl Into<String>, line: usize) -> Self {
+        Self { is_alone: true, ..Self::new(name, "true", line) }
     }
 
     /// A setting whose value the file computes.
     pub(crate) fn computed(name: impl Into<String>, reason: &'static str, line: usize) -> Self {
-        Self { name: name.into(), value: Err(NotLiteral(reason)), line, group: 0, command: 0 }
+        Self {
+            name: name.into(),
+            value: Err(NotLiteral(reason)),
+            is_alone: false,
+            line,
+            group: 0,
+            command: 0,
+        }
     }
 
     /// Returns a part of the value as a setting of its own, which is never a default.

@@ -239,10 +239,9 @@ fn not_known(tool: &Tool, given: &Given) -> Fate {
 
 /// Returns the name of a setting as messages have it. A text without a value may be the rest of a password.
 fn shown_name(tool: &Tool, given: &Given) -> String {
-    let is_alone = given.value.as_ref().is_ok_and(String::is_empty);
     match row_of(tool, &given.name) {
         Some(_) => given.name.clone(),
-        None if is_alone => "…".to_owned(),
+        None if given.is_alone => "…".to_owned(),
         None => named(&given.name),
     }
 }

@@ -128,7 +128,7 @@ pub(super) fn flags(
                 Some(value) => given(name, &value.text, value),
                 None => Given::new(name, "", word.line),
             },
-            None => Given::new(name, "true", word.line),
+            None => Given::flag(name, word.line),
         });
     }
     found

@@ -54,6 +54,15 @@ fn password() -> impl Strategy<Value = String> {
     (special.clone(), special).prop_map(|(before, after)| format!("a{before}hunter2{after}b"))
 }
 
+#[test]
+fn an_option_that_has_lost_the_mark_before_its_value_shows_no_password() {
+    let run = |option: &str| format!("./tpcc.lua --threads=4 {option} run");
+    for option in ["--colourhunter2", "--mysql-passwordhunter2", "--mysql_passwordhunter2", "--hunter2"] {
+        let shown = shown(run(option).as_bytes());
+        assert!(!shown.contains(PASSWORD) && shown.contains("does not know"), "{option}: {shown}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
