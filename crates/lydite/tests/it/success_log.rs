@@ -164,7 +164,8 @@ fn a_log_that_can_not_be_written_ends_no_run_but_fails_its_check() {
         let plan = ["run", &url, "--duration", window, "--warmup", "0", "--quiet", "--no-check"];
         let program = Program::new(&[&plan[..], &["--success-log", text(&log)]].concat());
         let ended = program.file_size_at_most(1_000).run();
-        (ended.code != Some(0)).then_some(ended)
+        // On a machine under load a window may end without a transaction, with code 3, and without a log.
+        (!matches!(ended.code, Some(0 | 3))).then_some(ended)
     });
     let ended = ended.code(2);
     assert!(table(&ended).contains("success log FAILS") && ended.stdout.contains("NOPM"), "{ended:?}");
